@@ -1,0 +1,7 @@
+//! The only place that calls foreign code.
+#![allow(unsafe_code)]
+
+pub mod library;
+pub mod nvjitlink;
+pub mod published;
+mod symbols;

@@ -1,0 +1,163 @@
+//! One link, from create to destroy.
+
+use std::ffi::{CString, c_char};
+use std::ptr;
+
+use super::{Code, Getter, Handle, NvJitLink, answer};
+use crate::error::{BackendAnswer, Error, Result, ResultClass};
+use crate::input::{Input, InputKind};
+use crate::options::OutputKind;
+use crate::policy::{Plan, Version};
+
+/// The library's own words about a link.
+#[derive(Clone, Debug, Default)]
+pub struct Logs {
+    /// Its error log. It may hold lines that are no errors.
+    pub error: String,
+    /// Its info log.
+    pub info: String,
+}
+
+/// What a link gave.
+pub struct Linked {
+    /// The output, exactly as the library gave it.
+    pub output: Vec<u8>,
+    /// Both logs.
+    pub logs: Logs,
+}
+
+/// The first release whose destroy does not crash after a failed create that had read `-lto`.
+const SAFE_DESTROY_SINCE: Version = Version::new(12, 8);
+
+impl NvJitLink {
+    /// Links `inputs` as `plan` says. The logs are given on failure too.
+    pub fn link(&self, plan: &Plan, inputs: &[Input]) -> std::result::Result<Linked, (Error, Logs)> {
+        // The library keeps the names' addresses, so they outlive the session.
+        let names: Vec<CString> = inputs.iter().map(|input| c_string(input.name())).collect();
+        let mut session = Session { library: self, handle: ptr::null_mut(), input: None };
+        match session.run(plan, inputs, &names) {
+            Ok(output) => Ok(Linked { output, logs: session.logs() }),
+            Err(error) => Err((error, session.logs())),
+        }
+    }
+}
+
+/// A NUL inside would end the name early; it is left out.
+fn c_string(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
+}
+
+/// A handle of nvJitLink, destroyed at the end.
+struct Session<'a> {
+    library: &'a NvJitLink,
+    handle: Handle,
+    /// The input that is being added.
+    input: Option<&'a Input>,
+}
+
+impl<'a> Session<'a> {
+    fn run(&mut self, plan: &Plan, inputs: &'a [Input], names: &[CString]) -> Result<Vec<u8>> {
+        self.create(plan)?;
+        for (input, name) in inputs.iter().zip(names) {
+            self.input = Some(input);
+            let bytes = input.bytes();
+            // SAFETY: the handle is live; the bytes are read during the call; the name outlives the handle (see `link`).
+            let code = unsafe {
+                (self.library.entry_points.add_data)(
+                    self.handle,
+                    input_type(input.kind()),
+                    bytes.as_ptr().cast(),
+                    bytes.len(),
+                    name.as_ptr(),
+                )
+            };
+            self.check("nvJitLinkAddData", code)?;
+        }
+        self.input = None;
+        // SAFETY: the handle is live, and complete is called once.
+        let code = unsafe { (self.library.entry_points.complete)(self.handle) };
+        self.check("nvJitLinkComplete", code)?;
+        let getter = match plan.output {
+            OutputKind::Cubin => self.library.entry_points.linked_cubin,
+            OutputKind::Ptx => self.library.entry_points.linked_ptx,
+            OutputKind::Ltoir => self
+                .library
+                .entry_points
+                .linked_ltoir
+                .ok_or_else(|| Error::new(ResultClass::Internal, "the plan asks for LTO-IR, which the library cannot give"))?,
+        };
+        let (code, output) = self.get(getter);
+        self.check(getter.call, code)?;
+        Ok(output)
+    }
+
+    fn create(&mut self, plan: &Plan) -> Result<()> {
+        let options: Vec<CString> = plan.options.iter().map(|option| c_string(option)).collect();
+        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let count = u32::try_from(pointers.len()).map_err(|_| Error::new(ResultClass::InvalidArgument, "too many options"))?;
+        // SAFETY: `handle` is writable; `pointers` are `count` C strings that live through the call, after which none is kept.
+        let code = unsafe { (self.library.entry_points.create)(&mut self.handle, count, pointers.as_ptr()) };
+        let created = self.check("nvJitLinkCreate", code);
+        // A failed create still gives a handle, and its log is the only reason there is: read above, then destroyed,
+        // except where that crashes. There the handle is left behind.
+        let crashes = self.library.facts.version.is_some_and(|version| version < SAFE_DESTROY_SINCE);
+        if created.is_err() && crashes && plan.options.iter().any(|option| option == "-lto") {
+            self.handle = ptr::null_mut();
+        }
+        created
+    }
+
+    fn check(&self, call: &'static str, code: Code) -> Result<()> {
+        if code == 0 {
+            return Ok(());
+        }
+        let answer = BackendAnswer { call, code, text: self.logs().error };
+        Err(answer::error(&self.library.facts, self.input.map(Input::name), answer))
+    }
+
+    fn logs(&self) -> Logs {
+        let text = |getter| {
+            let (_, bytes) = self.get(getter);
+            String::from_utf8_lossy(bytes.strip_suffix(b"\0").unwrap_or(&bytes)).into_owned()
+        };
+        Logs { error: text(self.library.entry_points.error_log), info: text(self.library.entry_points.info_log) }
+    }
+
+    fn get(&self, getter: Getter) -> (Code, Vec<u8>) {
+        let mut size = 0;
+        if self.handle.is_null() {
+            return (0, Vec::new());
+        }
+        // SAFETY: the handle is live and `size` is writable.
+        let code = unsafe { (getter.size)(self.handle, &mut size) };
+        // The library writes one byte even where it reported size 0.
+        if code != 0 || size == 0 {
+            return (code, Vec::new());
+        }
+        let mut bytes = vec![0; size];
+        // SAFETY: the handle is live and the buffer has the size that the library asked for.
+        let code = unsafe { (getter.bytes)(self.handle, bytes.as_mut_ptr().cast()) };
+        (code, bytes)
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if !self.handle.is_null() {
+            // SAFETY: the handle came from this library's create and is destroyed once.
+            unsafe { (self.library.entry_points.destroy)(&mut self.handle) };
+        }
+    }
+}
+
+/// nvJitLinkInputType. `NVJITLINK_INPUT_ANY` is not used: we know what the input is, and it exists from 12.4 on only.
+fn input_type(kind: InputKind) -> u32 {
+    match kind {
+        InputKind::Cubin => 1,
+        InputKind::Ptx => 2,
+        InputKind::LtoIr => 3,
+        InputKind::Fatbin => 4,
+        InputKind::Object => 5,
+        InputKind::Library => 6,
+    }
+}

@@ -1,0 +1,324 @@
+//! `cudalink`: links, explains, inspects and looks around, as any caller of the library can.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use cudalink::backend::library::SearchEnvironment;
+use cudalink::backend::nvjitlink;
+use cudalink::options::Backend;
+use cudalink::{Error, InputKind, LinkOptions, Linker, OutputKind, Result, ResultClass, input};
+use serde_json::{Value, json};
+
+const KINDS: [(&str, Option<InputKind>); 7] = [
+    ("auto", None),
+    ("cubin", Some(InputKind::Cubin)),
+    ("ptx", Some(InputKind::Ptx)),
+    ("ltoir", Some(InputKind::LtoIr)),
+    ("fatbin", Some(InputKind::Fatbin)),
+    ("object", Some(InputKind::Object)),
+    ("library", Some(InputKind::Library)),
+];
+
+fn main() -> ExitCode {
+    let (flags, arguments) = split_flags(std::env::args_os().collect());
+    let matches = command().get_matches_from(arguments);
+    let (name, matches) = matches.subcommand().expect("clap requires a subcommand");
+    if !flags.is_empty() && !matches!(name, "link" | "explain") {
+        eprintln!("cudalink {name} takes no linker option such as '{}'", flags[0]);
+        return ExitCode::from(2);
+    }
+    let done = match name {
+        "link" => link(matches, &flags),
+        "explain" => explain(matches, &flags),
+        "inspect" => inspect(matches),
+        _ => doctor(matches),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        // Whoever reads our output has gone.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("cudalink: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// nvJitLink's own options have one dash and a long name, which clap would take for a cluster of short ones.
+fn split_flags(arguments: Vec<OsString>) -> (Vec<String>, Vec<OsString>) {
+    let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    let as_flag = |argument: &OsString| {
+        let text = argument.to_string_lossy();
+        let is_flag = text.starts_with('-') && !text.starts_with("--") && !matches!(&*text, "-" | "-o" | "-h" | "-V");
+        is_flag.then(|| text.into_owned())
+    };
+    let (mut flags, mut others) = (Vec::new(), Vec::new());
+    for (index, argument) in arguments.into_iter().enumerate() {
+        match as_flag(&argument) {
+            Some(flag) if index < end => flags.push(flag),
+            _ => others.push(argument),
+        }
+    }
+    (flags, others)
+}
+
+fn command() -> Command {
+    let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object on stdout");
+    let path = |name: &'static str| Arg::new(name).value_parser(value_parser!(PathBuf));
+    let link_arguments = [
+        path("library").long("library").value_name("PATH").help("The nvJitLink to use, and no other"),
+        Arg::new("backend").long("backend").value_parser(["auto", "nvjitlink", "driver"]).default_value("auto").help("Who links"),
+        Arg::new("emit").long("emit").value_parser(["cubin", "ptx", "ltoir"]).help("What the link gives [default: cubin]"),
+        Arg::new("lto")
+            .long("lto")
+            .value_parser(["auto", "on", "off"])
+            .default_value("auto")
+            .help("Optimize at link time; auto: if the inputs call for it"),
+        Arg::new("kind")
+            .long("kind")
+            .value_parser(PossibleValuesParser::new(KINDS.map(|(name, _)| name)))
+            .action(ArgAction::Append)
+            .help("What the inputs after it are [default: auto]"),
+        path("INPUT").num_args(0..).action(ArgAction::Append).help("PTX, LTO-IR, cubins, fatbins, host objects, archives"),
+        json.clone(),
+    ];
+    let output = path("output").short('o').value_name("OUT").help("Where the output is written").required(true);
+    let flags = "Options with one dash are nvJitLink's own, such as -arch=sm_90 (required), -g, -O3, -lto, -r, -maxrregcount=32.\n\
+                 Exit status: 0 done, 1 refused or failed, 2 wrong usage.";
+    Command::new("cudalink")
+        .about("Links CUDA device code through whatever nvJitLink is there")
+        .version(env!("CARGO_PKG_VERSION"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .after_help("Exit status: 0 done, 1 refused or failed, 2 wrong usage.")
+        .subcommand(Command::new("link").about("Links").args(&link_arguments).arg(output.clone()).after_help(flags))
+        .subcommand(
+            Command::new("explain")
+                .about("Shows the plan of a link, without linking")
+                .args(&link_arguments)
+                .arg(output.required(false))
+                .after_help(flags),
+        )
+        .subcommand(
+            Command::new("inspect")
+                .about("Shows what is in a file")
+                .arg(json.clone())
+                .arg(path("FILE").num_args(1..).required(true).action(ArgAction::Append)),
+        )
+        .subcommand(Command::new("doctor").about("Shows which nvJitLink would be used, and where each was looked for").arg(json))
+}
+
+/// A linker with everything added, or why not; the linker is given in both cases, for its diagnostics.
+fn prepare(matches: &ArgMatches, flags: &[String]) -> (Linker, Result<()>) {
+    let (options, checked) = match link_options(matches, flags) {
+        Ok(options) => (options, Ok(())),
+        Err(error) => (LinkOptions::default(), Err(error)),
+    };
+    let mut linker = Linker::new(options);
+    if let Err(error) = &checked {
+        linker.fail(error);
+    }
+    let added = checked.and_then(|()| inputs(matches).into_iter().try_for_each(|(kind, path)| linker.add_file(kind, path)));
+    (linker, added)
+}
+
+fn link_options(matches: &ArgMatches, flags: &[String]) -> Result<LinkOptions> {
+    let text = |name| matches.get_one::<String>(name).map(String::as_str);
+    let mut options = LinkOptions::default();
+    options.library_path = matches.get_one::<PathBuf>("library").cloned();
+    options.backend = match text("backend") {
+        Some("nvjitlink") => Backend::Nvjitlink,
+        Some("driver") => Backend::Driver,
+        _ => Backend::Auto,
+    };
+    match text("emit") {
+        Some("cubin") => options.set_output(OutputKind::Cubin)?,
+        Some("ptx") => options.set_output(OutputKind::Ptx)?,
+        Some("ltoir") => options.set_output(OutputKind::Ltoir)?,
+        _ => {}
+    }
+    match text("lto") {
+        Some("on") => options.set_flag("-lto=true")?,
+        Some("off") => options.set_flag("-lto=false")?,
+        _ => {}
+    }
+    flags.iter().try_for_each(|flag| options.set_flag(flag))?;
+    Ok(options)
+}
+
+/// Each input with the kind that was said last before it.
+fn inputs(matches: &ArgMatches) -> Vec<(Option<InputKind>, &PathBuf)> {
+    let kinds: Vec<(usize, &String)> = indexed(matches, "kind");
+    let kind_at =
+        |index| kinds.iter().rev().find(|(at, _)| *at < index).and_then(|(_, name)| KINDS.iter().find(|(kind, _)| kind == name)?.1);
+    indexed(matches, "INPUT").into_iter().map(|(index, path)| (kind_at(index), path)).collect()
+}
+
+fn indexed<'a, T: Clone + Send + Sync + 'static>(matches: &'a ArgMatches, name: &str) -> Vec<(usize, &'a T)> {
+    matches.indices_of(name).into_iter().flatten().zip(matches.get_many(name).into_iter().flatten()).collect()
+}
+
+fn link(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
+    let (mut linker, added) = prepare(matches, flags);
+    let path = matches.get_one::<PathBuf>("output").expect("clap requires it");
+    let output_kind = linker.output_kind();
+    let done = added.and_then(|()| linker.complete()).and_then(|()| {
+        let output = linker.output(output_kind)?;
+        let bytes = match output.kind() {
+            // A file of text has no NUL at its end.
+            OutputKind::Ptx => output.bytes().strip_suffix(b"\0").unwrap_or(output.bytes()),
+            OutputKind::Cubin | OutputKind::Ltoir => output.bytes(),
+        };
+        fs::write(path, bytes)
+            .map_err(|error| Error::new(ResultClass::IoError, format!("'{}' cannot be written: {error}", path.display())))?;
+        Ok((bytes.len(), output.symbols()))
+    });
+    let output = done.as_ref().ok().map(|(size, symbols)| {
+        json!({ "kind": output_kind, "path": path, "size": size, "kernels": symbols.kernels, "undefined": symbols.undefined })
+    });
+    if matches.get_flag("json") {
+        let logs = linker.logs();
+        let mut report = report(&linker, &done, linker.plan().map(|plan| json!(plan)));
+        report["output"] = json!(output);
+        report["logs"] = json!({ "error": logs.error, "info": logs.info });
+        print(&report)?;
+    } else {
+        print_diagnostics(&linker, &done);
+        if let (Ok((size, symbols)), Some(plan)) = (&done, linker.plan()) {
+            let version = plan.library.version.map_or("of unknown version".to_owned(), |version| version.to_string());
+            writeln!(io::stdout(), "{}: {size} bytes, linked by nvJitLink {version} ({})", path.display(), plan.library.path.display())?;
+            for kernel in &symbols.kernels {
+                writeln!(io::stdout(), "  kernel {kernel}")?;
+            }
+        }
+    }
+    Ok(done.is_ok())
+}
+
+fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
+    let (mut linker, added) = prepare(matches, flags);
+    let plan = added.and_then(|()| linker.explain());
+    if matches.get_flag("json") {
+        print(&report(&linker, &plan, plan.as_ref().ok().map(|plan| json!(plan))))?;
+    } else {
+        print_diagnostics(&linker, &plan);
+        if let Ok(plan) = &plan {
+            let version = plan.library.version.map_or("of unknown version".to_owned(), |version| version.to_string());
+            writeln!(io::stdout(), "nvJitLink {version} ({})", plan.library.path.display())?;
+            for option in &plan.options {
+                writeln!(io::stdout(), "  {option}")?;
+            }
+            for decision in &plan.decisions {
+                let action = json!(decision.action);
+                writeln!(
+                    io::stdout(),
+                    "{} {}: {} ({})",
+                    decision.option,
+                    action.as_str().unwrap_or_default(),
+                    decision.reason,
+                    decision.rule
+                )?;
+            }
+        }
+    }
+    Ok(plan.is_ok())
+}
+
+fn inspect(matches: &ArgMatches) -> io::Result<bool> {
+    let files: Vec<&PathBuf> = matches.get_many("FILE").into_iter().flatten().collect();
+    let mut all_ok = true;
+    let mut descriptions = Vec::new();
+    for path in files {
+        let name = path.display().to_string();
+        let description = match cudalink::linker::read(path) {
+            Ok(bytes) => json!(input::describe(&bytes, &name)),
+            Err(error) => json!({ "name": name, "kind": null, "size": null, "result": error.class(), "message": error.to_string() }),
+        };
+        all_ok &= description["result"] == "ok";
+        if !matches.get_flag("json") {
+            match description["message"].as_str() {
+                Some("") => {
+                    writeln!(io::stdout(), "{name}: {}, {} bytes", description["kind"].as_str().unwrap_or_default(), description["size"])?
+                }
+                message => writeln!(io::stdout(), "{}", message.unwrap_or_default())?,
+            }
+        }
+        descriptions.push(description);
+    }
+    if matches.get_flag("json") {
+        print(&json!({ "inputs": descriptions }))?;
+    }
+    Ok(all_ok)
+}
+
+fn doctor(matches: &ArgMatches) -> io::Result<bool> {
+    let search = nvjitlink::find(None::<&Path>, &SearchEnvironment::of_process());
+    let found = search.found.as_ref().ok();
+    if matches.get_flag("json") {
+        let library = found.map(|(library, found_by)| {
+            json!({
+                "path": library.facts().path, "version": library.facts().version, "found_by": found_by,
+                "has_version": library.has_version_entry(), "has_linked_ltoir": library.facts().exports_linked_ltoir,
+            })
+        });
+        let result = search.found.as_ref().err().map_or(ResultClass::Ok, Error::class);
+        let message = search.found.as_ref().err().map_or(String::new(), Error::to_string);
+        print(
+            &json!({ "result": result, "message": message, "version": env!("CARGO_PKG_VERSION"), "library": library, "tried": search.tried }),
+        )?;
+    } else {
+        writeln!(io::stdout(), "cudalink {}", env!("CARGO_PKG_VERSION"))?;
+        for tried in &search.tried {
+            writeln!(io::stdout(), "passed over {}: {}", tried.place, tried.reason)?;
+        }
+        match &search.found {
+            Ok((library, found_by)) => {
+                let version = library.facts().version.map_or("of unknown version".to_owned(), |version| version.to_string());
+                writeln!(io::stdout(), "nvJitLink {version}: {}", library.facts().path.display())?;
+                writeln!(io::stdout(), "  found by {}", found_by.describe().to_string_lossy())?;
+            }
+            Err(error) => writeln!(io::stdout(), "{}", error.to_string().lines().next().unwrap_or_default())?,
+        }
+    }
+    Ok(found.is_some())
+}
+
+fn report<T>(linker: &Linker, done: &Result<T>, plan: Option<Value>) -> Value {
+    json!({
+        "result": done.as_ref().err().map_or(ResultClass::Ok, Error::class),
+        "message": done.as_ref().err().map_or(String::new(), Error::to_string),
+        "diagnostics": diagnostics(linker, done),
+        "plan": plan,
+    })
+}
+
+/// The linker's findings, and an error that it does not know of, such as one of writing the output.
+fn diagnostics<T>(linker: &Linker, done: &Result<T>) -> Vec<cudalink::Diagnostic> {
+    let mut all = linker.diagnostics().to_vec();
+    if let Err(error) = done {
+        if all.last() != Some(error.diagnostic()) {
+            all.push(error.diagnostic().clone());
+        }
+    }
+    all
+}
+
+fn print_diagnostics<T>(linker: &Linker, done: &Result<T>) {
+    for diagnostic in diagnostics(linker, done) {
+        let severity = json!(diagnostic.severity);
+        eprintln!("{}: {} ({})", severity.as_str().unwrap_or_default(), diagnostic.message, diagnostic.result.name());
+        if let Some(hint) = diagnostic.hint {
+            eprintln!("hint: {hint}");
+        }
+    }
+}
+
+fn print(value: &Value) -> io::Result<()> {
+    writeln!(io::stdout(), "{value:#}")
+}

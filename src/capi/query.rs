@@ -1,0 +1,149 @@
+//! Questions that need no linker.
+
+use std::ffi::{CString, c_char, c_void};
+use std::path::PathBuf;
+use std::ptr;
+
+use super::boundary::{self, guard, guard_class, null};
+use super::linker::to_json;
+use super::options::{self, cl_linker_options};
+use crate::backend::library::SearchEnvironment;
+use crate::backend::nvjitlink;
+use crate::backend::published::Published;
+use crate::error::{Result, ResultClass};
+use crate::input;
+
+/// Which nvJitLink would be used, and why.
+///
+/// Initialise it with `CL_LIBRARY_INFO_INIT`. The strings are static.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct cl_library_info {
+    /// `sizeof(cl_library_info)`, set by `CL_LIBRARY_INFO_INIT`.
+    pub struct_size: usize,
+    /// In: where a failure's message is written, with a NUL, cut if it is longer. May be NULL.
+    pub message: *mut c_char,
+    /// In: the bytes at `message`.
+    pub message_capacity: usize,
+    /// Out: the bytes that the whole message needs, with its NUL; 1 on success.
+    pub message_size: usize,
+    /// Out: the file, absolute and without links. NULL on failure.
+    pub path: *const c_char,
+    /// Out: by which rule it was found, for a person. NULL on failure.
+    pub found_by: *const c_char,
+    /// Out: the release, such as 13 and 5; both 0 if the library does not say. 12.0 to 12.2 have no function that tells, so
+    /// theirs is read from the names that they export.
+    pub version_major: u32,
+    /// Out: see `version_major`.
+    pub version_minor: u32,
+    /// Out: 1 if the library exports `nvJitLinkVersion`, else 0.
+    pub has_version: u32,
+    /// Out: 1 if the library exports `nvJitLinkGetLinkedLTOIR`, else 0. It works from 13.4 on.
+    pub has_linked_ltoir: u32,
+}
+
+// SAFETY: repr(C), integers and pointers only, `struct_size` first.
+unsafe impl boundary::Sized for cl_library_info {}
+
+/// Paths that were handed to C.
+static PATHS: Published<PathBuf, CString> = Published::new();
+
+/// Says which nvJitLink a link with these options would use. The library is searched for and opened; nothing is linked.
+///
+/// The search takes the first of these that can be used: `library_path` of the options; the variable `CUDALINK_NVJITLINK`;
+/// an NVIDIA wheel in the site-packages that libcudalink itself is in; one in `$VIRTUAL_ENV`; `$CONDA_PREFIX`; `$CUDA_PATH`;
+/// `$CUDA_HOME`; the system's loader; `/usr/local/cuda`; `/opt/cuda`. In each place it looks for `libnvJitLink.so.13`,
+/// `libnvJitLink.so.12` and `libnvJitLink.so`. The first two are never passed over: what they name is used or is an error.
+/// A library is opened once, by its absolute path, for itself only (`RTLD_LOCAL`), and never closed.
+///
+/// `options` may be NULL. Results: `CL_RESULT_NULL_ARGUMENT` (`info_out`), `..._BAD_STRUCT_SIZE`, `..._LIBRARY_NOT_FOUND` (the message lists every
+/// place tried), `..._LIBRARY_UNUSABLE` (the message keeps the loader's reason), and those of `cl_linker_create`. Any thread may call it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cl_library_query(options: *const cl_linker_options, info_out: *mut cl_library_info) -> ResultClass {
+    guard_class(|| {
+        // SAFETY: by the header's contract for `info_out`.
+        let asked = unsafe { boundary::read_struct(info_out, "info_out") }?;
+        let empty = cl_library_info {
+            path: ptr::null(),
+            found_by: ptr::null(),
+            version_major: 0,
+            version_minor: 0,
+            has_version: 0,
+            has_linked_ltoir: 0,
+            ..asked
+        };
+        // SAFETY: by the header's contract for `options`.
+        let found = guard(|| unsafe { find(options, empty) }).and_then(|result| result);
+        let message = found.as_ref().map_or_else(|error| c_string(&error.to_string()), |_| CString::default());
+        let message = message.as_bytes_with_nul();
+        let info = cl_library_info { message_size: message.len(), ..*found.as_ref().unwrap_or(&empty) };
+        if !asked.message.is_null() && asked.message_capacity > 0 {
+            let cut = message.len().min(asked.message_capacity);
+            // SAFETY: `message` has `message_capacity` writable bytes, by the header's contract.
+            unsafe {
+                ptr::copy_nonoverlapping(message.as_ptr(), asked.message.cast(), cut);
+                asked.message.add(cut - 1).write(0);
+            }
+        }
+        // SAFETY: by the header's contract for `info_out`.
+        unsafe { boundary::write_struct(info_out, &info) }?;
+        found.map(|_| ())
+    })
+}
+
+/// # Safety
+/// `options` is NULL or as the header says.
+unsafe fn find(options: *const cl_linker_options, empty: cl_library_info) -> Result<cl_library_info> {
+    // SAFETY: as the caller promises.
+    let options = unsafe { options::read(options) }?;
+    let (library, found_by) = nvjitlink::find(options.library_path.as_deref(), &SearchEnvironment::of_process()).found?;
+    let facts = library.facts();
+    let path = PATHS.get_or_try_build(facts.path.clone(), |path| Ok::<_, crate::Error>(c_string(&path.to_string_lossy())))?;
+    Ok(cl_library_info {
+        path: path.as_ptr(),
+        found_by: found_by.describe().as_ptr(),
+        version_major: facts.version.map_or(0, |version| version.major),
+        version_minor: facts.version.map_or(0, |version| version.minor),
+        has_version: library.has_version_entry().into(),
+        has_linked_ltoir: facts.exports_linked_ltoir.into(),
+        ..empty
+    })
+}
+
+/// Describes an input as one JSON object: `name`, `kind`, `size` in bytes, and `result` and `message`, which say why it cannot be linked.
+///
+/// `data` is only read during the call. `name` may be NULL. Sizes and buffers as for `cl_linker_get_log`. What cannot be linked is described
+/// as well as what can, so the call succeeds for damaged input too.
+///
+/// Results: `CL_RESULT_NULL_ARGUMENT`, `..._INVALID_ARGUMENT`, `..._BUFFER_TOO_SMALL`. Any thread may call it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cl_input_describe(
+    data: *const c_void,
+    size: usize,
+    name: *const c_char,
+    buffer: *mut c_char,
+    capacity: usize,
+    size_out: *mut usize,
+) -> ResultClass {
+    guard_class(|| {
+        if size_out.is_null() && buffer.is_null() {
+            return Err(null("size_out"));
+        }
+        // SAFETY: by the header's contract for each.
+        unsafe {
+            let bytes = boundary::bytes(data.cast(), size, "data")?;
+            let name = boundary::text(name, "name")?.unwrap_or("input");
+            boundary::give_text(&to_json(&input::describe(bytes, name))?, buffer, capacity, size_out)
+        }
+    })
+}
+
+/// The name of a result, such as "missing_arch"; "unknown" for a number that is none. Static; never NULL. Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn cl_result_string(result: i32) -> *const c_char {
+    ResultClass::name_of(result).unwrap_or(c"unknown").as_ptr()
+}
+
+fn c_string(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
+}

@@ -1,0 +1,224 @@
+//! What the caller asked for, checked and owned, in no backend's spelling.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::arch::Arch;
+use crate::error::{Error, Result, ResultClass};
+use crate::policy::table::{self, OptionId, OptionRow, ValueType};
+
+/// What a link gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputKind {
+    /// A CUDA binary, an ELF file.
+    #[default]
+    Cubin,
+    /// PTX text.
+    Ptx,
+    /// LTO-IR that later links take.
+    Ltoir,
+}
+
+/// Who links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// Whichever can do the job.
+    #[default]
+    Auto,
+    /// nvJitLink.
+    Nvjitlink,
+    /// The CUDA driver's cuLink functions.
+    Driver,
+}
+
+/// The value of an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A switch or a truth value.
+    Bool(bool),
+    /// A number.
+    Integer(i64),
+    /// One of a choice.
+    Choice(&'static str),
+    /// An architecture.
+    Arch(Arch),
+    /// Texts, in the caller's order.
+    List(Vec<String>),
+}
+
+/// What a caller asks of a link. Options are set by name or by nvJitLink's flags; both go through the same table.
+#[derive(Clone, Debug, Default)]
+pub struct LinkOptions {
+    /// The nvJitLink to use, and no other.
+    pub library_path: Option<PathBuf>,
+    /// Who links.
+    pub backend: Backend,
+    output: Option<OutputKind>,
+    values: BTreeMap<OptionId, Value>,
+}
+
+impl LinkOptions {
+    /// What the link is to give.
+    pub fn output(&self) -> OutputKind {
+        self.output.unwrap_or_default()
+    }
+
+    /// Says what the link is to give. Fails with incompatible_options if something else was said before.
+    pub fn set_output(&mut self, output: OutputKind) -> Result<()> {
+        match self.output {
+            Some(other) if other != output => {
+                Err(Error::new(ResultClass::IncompatibleOptions, format!("the output is asked to be {} and {}", name(other), name(output))))
+            }
+            _ => {
+                self.output = Some(output);
+                Ok(())
+            }
+        }
+    }
+
+    /// The value of an option; `None` if it was not asked for.
+    pub fn get(&self, id: OptionId) -> Option<&Value> {
+        self.values.get(&id)
+    }
+
+    /// The value of a switch or a truth value; `None` if it was not asked for.
+    pub fn get_bool(&self, id: OptionId) -> Option<bool> {
+        match self.get(id) {
+            Some(Value::Bool(on)) => Some(*on),
+            _ => None,
+        }
+    }
+
+    /// The target architecture.
+    pub fn arch(&self) -> Option<Arch> {
+        match self.get(OptionId::Arch) {
+            Some(Value::Arch(arch)) => Some(*arch),
+            _ => None,
+        }
+    }
+
+    /// Every option that was asked for, in the table's order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static OptionRow, &Value)> {
+        self.values.iter().map(|(id, value)| (id.row(), value))
+    }
+
+    /// Sets an option from text, as after the `=` of a flag.
+    ///
+    /// Fails with bad_option_value or bad_arch, or with incompatible_options if it has another value already.
+    /// The options that take a list collect.
+    pub fn set(&mut self, id: OptionId, text: &str) -> Result<()> {
+        let value = parse_value(id.row(), text)?;
+        if id == OptionId::Ptx {
+            return if value == Value::Bool(true) { self.set_output(OutputKind::Ptx) } else { Ok(()) };
+        }
+        match (self.values.get_mut(&id), value) {
+            (None, value) => {
+                self.values.insert(id, value);
+            }
+            (Some(Value::List(list)), Value::List(more)) => list.extend(more),
+            (Some(old), new) if *old == new => {}
+            (Some(_), _) => {
+                return Err(Error::new(ResultClass::IncompatibleOptions, format!("{} is given twice, with two values", id.row().name)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an option in nvJitLink's spelling, such as `-arch=sm_90` or `-lto`.
+    ///
+    /// Fails with unknown_option, and as [`set`](Self::set) does.
+    pub fn set_flag(&mut self, flag: &str) -> Result<()> {
+        let (row, value) = table::parse_flag(flag).ok_or_else(|| {
+            let hint = format!("the options are {}", table::OPTIONS.iter().map(|row| row.spelling).collect::<Vec<_>>().join(" "));
+            Error::new(ResultClass::UnknownOption, format!("'{flag}' is no option")).hint(hint)
+        })?;
+        self.set(row.id, value.unwrap_or("true"))
+    }
+}
+
+/// A kind as the command line and JSON say it.
+pub fn name(output: OutputKind) -> &'static str {
+    match output {
+        OutputKind::Cubin => "cubin",
+        OutputKind::Ptx => "ptx",
+        OutputKind::Ltoir => "ltoir",
+    }
+}
+
+fn parse_value(row: &OptionRow, text: &str) -> Result<Value> {
+    let bad = |takes: &str| Error::new(ResultClass::BadOptionValue, format!("{} takes {takes}, not '{text}'", row.name));
+    match row.value {
+        ValueType::Switch | ValueType::Bool => match text {
+            "true" | "1" => Ok(Value::Bool(true)),
+            "false" | "0" => Ok(Value::Bool(false)),
+            _ => Err(bad("true or false")),
+        },
+        ValueType::Integer(least, most) => match text.parse() {
+            Ok(number) if (least..=most).contains(&number) && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Value::Integer(number)),
+            _ => Err(bad(&format!("a whole number from {least} to {most}"))),
+        },
+        ValueType::Choice(choices) => match choices.iter().find(|choice| **choice == text) {
+            Some(choice) => Ok(Value::Choice(choice)),
+            None => Err(bad(&choices.join(", "))),
+        },
+        ValueType::Arch => text.parse().map(Value::Arch),
+        ValueType::List if text.is_empty() || text.contains('\0') => Err(bad("a text that is not empty")),
+        ValueType::List => Ok(Value::List(vec![text.to_owned()])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class_of(flags: &[&str]) -> ResultClass {
+        let mut options = LinkOptions::default();
+        match flags.iter().try_for_each(|flag| options.set_flag(flag)) {
+            Ok(()) => ResultClass::Ok,
+            Err(error) => error.class(),
+        }
+    }
+
+    #[test]
+    fn a_mistaken_value_is_named_as_such() {
+        for flag in [
+            "-O9",
+            "-Ofc=fast",
+            "-ftz=yes",
+            "-maxrregcount=",
+            "-maxrregcount=-1",
+            "-maxrregcount=+3",
+            "-maxrregcount=x",
+            "-split-compile=1.5",
+        ] {
+            assert_eq!(class_of(&[flag]), ResultClass::BadOptionValue, "{flag}");
+        }
+        for flag in ["-jump-table-density=102", "-kernels-used=", "-lto=maybe", "-maxrregcount=99999999999999999999"] {
+            assert_eq!(class_of(&[flag]), ResultClass::BadOptionValue, "{flag}");
+        }
+    }
+
+    #[test]
+    fn saying_the_same_twice_is_fine_and_two_things_is_not() {
+        assert_eq!(class_of(&["-arch=sm_80", "-arch=sm_80", "-g", "-g", "-ftz=1", "-ftz=true"]), ResultClass::Ok);
+        for flags in [["-arch=sm_80", "-arch=sm_90"], ["-ftz=true", "-ftz=false"], ["-O0", "-O3"]] {
+            assert_eq!(class_of(&flags), ResultClass::IncompatibleOptions, "{flags:?}");
+        }
+        let mut options = LinkOptions::default();
+        options.set_output(OutputKind::Ltoir).unwrap();
+        assert_eq!(options.set_flag("-ptx").unwrap_err().class(), ResultClass::IncompatibleOptions);
+    }
+
+    #[test]
+    fn lists_keep_the_callers_order() {
+        let mut options = LinkOptions::default();
+        for flag in ["-kernels-used=b", "-kernels-used=a"] {
+            options.set_flag(flag).unwrap();
+        }
+        assert_eq!(options.get(OptionId::KernelsUsed), Some(&Value::List(vec!["b".into(), "a".into()])));
+    }
+}

@@ -29,6 +29,7 @@ struct Node<K, V> {
     older: *const Node<K, V>,
 }
 
+#[allow(clippy::new_without_default)] // Only statics are made of it.
 impl<K: PartialEq + 'static, V> Published<K, V> {
     /// An empty map.
     #[cfg(not(loom))]
@@ -38,7 +39,6 @@ impl<K: PartialEq + 'static, V> Published<K, V> {
 
     /// An empty map.
     #[cfg(loom)]
-    #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Self { newest: AtomicPtr::new(ptr::null_mut()), builder: Mutex::new(()) }
     }

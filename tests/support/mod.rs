@@ -51,3 +51,20 @@ pub fn run(command: &mut Command) -> String {
     assert!(output.status.success(), "{command:?}: {}\n{stdout}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
     stdout
 }
+
+/// Compiles a C program of `tests/c` against the built library, into a folder.
+pub fn compile_c(source: &str, folder: &Path) -> PathBuf {
+    let program = folder.join(Path::new(source).file_stem().unwrap());
+    let library_folder = build_folder();
+    run(Command::new("gcc")
+        .args(["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-I"])
+        .arg(root().join("include"))
+        .arg(root().join("tests/c").join(source))
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(library_folder)
+        .args(["-lcudalink", "-lpthread"])
+        .arg(format!("-Wl,-rpath,{}", library_folder.display())));
+    program
+}

@@ -16,6 +16,7 @@
 
 pub mod arch;
 pub mod backend;
+mod c_string;
 #[cfg(feature = "capi")]
 pub mod capi;
 pub mod error;

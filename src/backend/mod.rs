@@ -3,5 +3,5 @@
 
 pub mod library;
 pub mod nvjitlink;
-pub mod published;
+mod published;
 mod symbols;

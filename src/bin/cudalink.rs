@@ -191,8 +191,7 @@ fn link(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
     } else {
         print_diagnostics(&linker, &done);
         if let (Ok((size, symbols)), Some(plan)) = (&done, linker.plan()) {
-            let version = plan.library.version.map_or("of unknown version".to_owned(), |version| version.to_string());
-            writeln!(io::stdout(), "{}: {size} bytes, linked by nvJitLink {version} ({})", path.display(), plan.library.path.display())?;
+            writeln!(io::stdout(), "{}: {size} bytes, linked by {}", path.display(), plan.library.describe())?;
             for kernel in &symbols.kernels {
                 writeln!(io::stdout(), "  kernel {kernel}")?;
             }
@@ -209,8 +208,7 @@ fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
     } else {
         print_diagnostics(&linker, &plan);
         if let Ok(plan) = &plan {
-            let version = plan.library.version.map_or("of unknown version".to_owned(), |version| version.to_string());
-            writeln!(io::stdout(), "nvJitLink {version} ({})", plan.library.path.display())?;
+            writeln!(io::stdout(), "{}", plan.library.describe())?;
             for option in &plan.options {
                 writeln!(io::stdout(), "  {option}")?;
             }
@@ -279,8 +277,7 @@ fn doctor(matches: &ArgMatches) -> io::Result<bool> {
         }
         match &search.found {
             Ok((library, found_by)) => {
-                let version = library.facts().version.map_or("of unknown version".to_owned(), |version| version.to_string());
-                writeln!(io::stdout(), "nvJitLink {version}: {}", library.facts().path.display())?;
+                writeln!(io::stdout(), "{}", library.facts().describe())?;
                 writeln!(io::stdout(), "  found by {}", found_by.describe().to_string_lossy())?;
             }
             Err(error) => writeln!(io::stdout(), "{}", error.to_string().lines().next().unwrap_or_default())?,
@@ -301,10 +298,10 @@ fn report<T>(linker: &Linker, done: &Result<T>, plan: Option<Value>) -> Value {
 /// The linker's findings, and an error that it does not know of, such as one of writing the output.
 fn diagnostics<T>(linker: &Linker, done: &Result<T>) -> Vec<cudalink::Diagnostic> {
     let mut all = linker.diagnostics().to_vec();
-    if let Err(error) = done {
-        if all.last() != Some(error.diagnostic()) {
-            all.push(error.diagnostic().clone());
-        }
+    if let Err(error) = done
+        && all.last() != Some(error.diagnostic())
+    {
+        all.push(error.diagnostic().clone());
     }
     all
 }

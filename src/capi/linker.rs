@@ -6,6 +6,7 @@ use std::ptr;
 
 use super::boundary::{self, class_of, guard, guard_class, null};
 use super::options::{self, cl_linker_options, cl_output_kind, no_such};
+use crate::c_string::c_string;
 use crate::error::{BackendAnswer, Diagnostic, Error, Result, ResultClass, Severity};
 use crate::input::InputKind;
 use crate::linker::Linker;
@@ -147,10 +148,6 @@ impl CDiagnostic {
             reserved: 0,
         }
     }
-}
-
-fn c_string(text: &str) -> CString {
-    CString::new(text.replace('\0', "")).unwrap_or_default()
 }
 
 /// Runs one step of a linker; its failure becomes the linker's message, and a panic makes it fail for good.

@@ -1,7 +1,6 @@
 //! Questions that need no linker.
 
 use std::ffi::{CString, c_char, c_void};
-use std::path::PathBuf;
 use std::ptr;
 
 use super::boundary::{self, guard, guard_class, null};
@@ -9,7 +8,7 @@ use super::linker::to_json;
 use super::options::{self, cl_linker_options};
 use crate::backend::library::SearchEnvironment;
 use crate::backend::nvjitlink;
-use crate::backend::published::Published;
+use crate::c_string::c_string;
 use crate::error::{Result, ResultClass};
 use crate::input;
 
@@ -44,9 +43,6 @@ pub struct cl_library_info {
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
 unsafe impl boundary::Sized for cl_library_info {}
-
-/// Paths that were handed to C.
-static PATHS: Published<PathBuf, CString> = Published::new();
 
 /// Says which nvJitLink a link with these options would use. The library is searched for and opened; nothing is linked.
 ///
@@ -98,9 +94,8 @@ unsafe fn find(options: *const cl_linker_options, empty: cl_library_info) -> Res
     let options = unsafe { options::read(options) }?;
     let (library, found_by) = nvjitlink::find(options.library_path.as_deref(), &SearchEnvironment::of_process()).found?;
     let facts = library.facts();
-    let path = PATHS.get_or_try_build(facts.path.clone(), |path| Ok::<_, crate::Error>(c_string(&path.to_string_lossy())))?;
     Ok(cl_library_info {
-        path: path.as_ptr(),
+        path: library.path_for_c().as_ptr(),
         found_by: found_by.describe().as_ptr(),
         version_major: facts.version.map_or(0, |version| version.major),
         version_minor: facts.version.map_or(0, |version| version.minor),
@@ -142,8 +137,4 @@ pub unsafe extern "C" fn cl_input_describe(
 #[unsafe(no_mangle)]
 pub extern "C" fn cl_result_string(result: i32) -> *const c_char {
     ResultClass::name_of(result).unwrap_or(c"unknown").as_ptr()
-}
-
-fn c_string(text: &str) -> CString {
-    CString::new(text.replace('\0', "")).unwrap_or_default()
 }

@@ -22,6 +22,14 @@ pub struct LibraryFacts {
     pub exports_linked_ltoir: bool,
 }
 
+impl LibraryFacts {
+    /// The library for a message, such as "nvJitLink 13.5 (/usr/lib/libnvJitLink.so.13)".
+    pub fn describe(&self) -> String {
+        let version = self.version.map_or("of unknown version".to_owned(), |version| version.to_string());
+        format!("nvJitLink {version} ({})", self.path.display())
+    }
+}
+
 /// What a rule did to an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -143,10 +151,10 @@ impl<'a> Request<'a> {
                 return Err(unsupported(library, "LTO-IR output: the library does not export nvJitLinkGetLinkedLTOIR"));
             }
         }
-        if let (Some(Value::Choice(level @ ("1" | "2"))), Some(version)) = (self.options.get(OptionId::Optimization), library.version) {
-            if version >= ONLY_O0_AND_O3_SINCE {
-                return Err(unsupported(library, &format!("-O{level}, which only nvJitLink before {ONLY_O0_AND_O3_SINCE} accepts")));
-            }
+        if let (Some(Value::Choice(level @ ("1" | "2"))), Some(version)) = (self.options.get(OptionId::Optimization), library.version)
+            && version >= ONLY_O0_AND_O3_SINCE
+        {
+            return Err(unsupported(library, &format!("-O{level}, which only nvJitLink before {ONLY_O0_AND_O3_SINCE} accepts")));
         }
         if self.lto {
             options.push(OptionId::Lto.row().spelling.to_owned());
@@ -180,8 +188,7 @@ fn needs(library: &LibraryFacts, what: &str, since: Version) -> Result<()> {
 }
 
 fn unsupported(library: &LibraryFacts, what: &str) -> Error {
-    let version = library.version.map_or("of unknown version".to_owned(), |version| version.to_string());
-    Error::new(ResultClass::UnsupportedOption, format!("nvJitLink {version} ({}) does not have {what}", library.path.display()))
+    Error::new(ResultClass::UnsupportedOption, format!("{} does not have {what}", library.describe()))
 }
 
 #[cfg(test)]

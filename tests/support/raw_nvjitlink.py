@@ -26,14 +26,15 @@ def main(path, output, wanted, *arguments):
     options = [argument.encode() for argument in arguments if argument.startswith("-")]
     handle = ctypes.c_void_p()
     call("Create", ctypes.byref(handle), len(options), (ctypes.c_char_p * len(options))(*options))
-    names = []
+    kept = []  # nvJitLink keeps the address of a name, and 12.0 to some release also that of a cubin.
     for argument in arguments:
         if argument.startswith("-"):
             continue
         kind, file = argument.split(":", 1)
         data = open(file, "rb").read() + (b"\0" if kind == "ptx" else b"")
-        names.append(ctypes.create_string_buffer(file.encode()))
-        call("AddData", handle, KINDS[kind], data, ctypes.c_size_t(len(data)), names[-1])
+        name = ctypes.create_string_buffer(file.encode())
+        kept += [data, name]
+        call("AddData", handle, KINDS[kind], data, ctypes.c_size_t(len(data)), name)
     call("Complete", handle)
     size = ctypes.c_size_t()
     call("Get%sSize" % GETTERS[wanted], handle, ctypes.byref(size))

@@ -49,11 +49,11 @@ pub fn error(library: &LibraryFacts, input: Option<&str>, answer: BackendAnswer)
         code if code > numbers_end => ResultClass::LinkFailed,
         code => class_of_code(code),
     });
-    let version = library.version.map_or(String::new(), |version| format!(" {version}"));
+    let library = library.describe();
     let what = match input {
-        Some(name) => format!("nvJitLink{version} refused '{name}'"),
-        None if answer.call == "nvJitLinkCreate" => format!("nvJitLink{version} refused the options"),
-        None => format!("nvJitLink{version} failed"),
+        Some(name) => format!("{library} refused '{name}'"),
+        None if answer.call == "nvJitLinkCreate" => format!("{library} refused the options"),
+        None => format!("{library} failed"),
     };
     let text = match answer.text.trim() {
         "" => format!("{} answered {} and no text", answer.call, answer.code),

@@ -4,6 +4,7 @@ use std::ffi::{CString, c_char};
 use std::ptr;
 
 use super::{Code, Getter, Handle, NvJitLink, answer};
+use crate::c_string::c_string;
 use crate::error::{BackendAnswer, Error, Result, ResultClass};
 use crate::input::{Input, InputKind};
 use crate::options::OutputKind;
@@ -40,11 +41,6 @@ impl NvJitLink {
             Err(error) => Err((error, session.logs())),
         }
     }
-}
-
-/// A NUL inside would end the name early; it is left out.
-fn c_string(text: &str) -> CString {
-    CString::new(text.replace('\0', "")).unwrap_or_default()
 }
 
 /// A handle of nvJitLink, destroyed at the end.

@@ -3,12 +3,13 @@
 mod answer;
 mod link;
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 
 use super::library::{self, Reason, Search, SearchEnvironment};
 use super::published::Published;
 use super::symbols::Symbols;
+use crate::c_string::c_string;
 use crate::policy::{LibraryFacts, Version};
 
 pub use link::{Linked, Logs};
@@ -45,6 +46,7 @@ struct EntryPoints {
 /// One opened nvJitLink: its facts and its table of entry points, filled from its own handle only. It is never closed.
 pub struct NvJitLink {
     facts: LibraryFacts,
+    path_for_c: CString,
     has_version_entry: bool,
     entry_points: EntryPoints,
 }
@@ -71,13 +73,18 @@ impl NvJitLink {
                 None => symbols.highest_suffix("Create"),
             };
             let facts = LibraryFacts { path: path.clone(), version, exports_linked_ltoir: entry_points.linked_ltoir.is_some() };
-            Ok(Self { facts, has_version_entry: version_entry.is_some(), entry_points })
+            Ok(Self { facts, path_for_c: c_string(&path.to_string_lossy()), has_version_entry: version_entry.is_some(), entry_points })
         })
     }
 
     /// What the policy has to know about it.
     pub fn facts(&self) -> &LibraryFacts {
         &self.facts
+    }
+
+    /// The file, absolute and without links, for a C caller.
+    pub fn path_for_c(&self) -> &CStr {
+        &self.path_for_c
     }
 
     /// Whether it exports `nvJitLinkVersion`. 12.0 to 12.2 do not; their version is read from the suffixes of their names.

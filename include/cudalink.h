@@ -52,6 +52,11 @@
 #define CUDALINK_VERSION_NUMBER 100
 
 /**
+ * No part is unpacked to more than this, whatever it declares. The largest cubins we know of are some hundred megabytes.
+ */
+#define MAX_UNPACKED_SIZE (1 << 30)
+
+/**
  * What a call answered. One class for one mistake, whatever library or version is underneath.
  *
  * Values are pinned: gaps stay, and a number is never given a second meaning.

@@ -22,7 +22,7 @@ pub enum ArchSuffix {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Arch {
     /// 90 in `sm_90a`.
-    pub number: u16,
+    pub number: u32,
     /// `a` in `sm_90a`.
     pub suffix: ArchSuffix,
     /// `compute_XX` is virtual, `sm_XX` is real.

@@ -188,6 +188,13 @@ pub struct Diagnostic {
     pub backend: Option<BackendAnswer>,
 }
 
+impl Diagnostic {
+    /// A warning about an input.
+    pub fn warning(result: ResultClass, input: &str, message: String) -> Self {
+        Self { severity: Severity::Warning, result, input: Some(input.to_owned()), symbol: None, message, hint: None, backend: None }
+    }
+}
+
 /// Why a call failed: one diagnostic of severity error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.message)]

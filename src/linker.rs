@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use crate::backend::library::SearchEnvironment;
-use crate::backend::nvjitlink::{self, Logs};
+use crate::backend::library::{self, SearchEnvironment};
+use crate::backend::nvjitlink::{Linked, Logs, NvJitLink};
 use crate::error::{Diagnostic, Error, Result, ResultClass};
-use crate::input::{Input, InputKind};
+use crate::input::{Input, InputKind, members_beside};
 use crate::options::{Backend, LinkOptions, OutputKind, name};
 use crate::output::Output;
-use crate::policy::{Plan, Request};
+use crate::policy::{Action, Decision, Plan, Request};
 
 /// One link. `add` until everything is there, `complete` once, then read.
 ///
@@ -42,7 +42,7 @@ impl Linker {
     /// Fails as [`Input::new`] does, and with invalid_state after `complete` or a failure.
     pub fn add(&mut self, declared: Option<InputKind>, bytes: &[u8], name: &str) -> Result<()> {
         self.while_open(|linker| {
-            linker.inputs.push(Input::new(declared, bytes.to_vec(), name)?);
+            linker.push(Input::new(declared, bytes.to_vec(), name, &mut |_| None)?);
             Ok(())
         })
     }
@@ -53,31 +53,32 @@ impl Linker {
     pub fn add_file(&mut self, declared: Option<InputKind>, path: &Path) -> Result<()> {
         let name = path.to_string_lossy().into_owned();
         self.while_open(|linker| {
-            linker.inputs.push(Input::new(declared, read(path)?, &name)?);
+            linker.push(Input::new(declared, read(path)?, &name, &mut members_beside(path))?);
             Ok(())
         })
     }
 
     /// Links. The library is searched for here.
     ///
-    /// Fails with no_inputs, with a class of the options or the environment, or with what went wrong in the link.
+    /// Fails with no_inputs, with a class of the options, the inputs or the environment, or with what went wrong in the link.
     pub fn complete(&mut self) -> Result<()> {
         self.while_open(|linker| {
-            let (plan, library) = linker.make_plan()?;
-            let linked = library.link(&plan, &linker.inputs);
+            let (plan, linked) = match linker.make_plan()? {
+                (plan, Job::Give(output)) => (plan, Ok(Linked { output, logs: Logs::default() })),
+                (plan, Job::Link(library)) => {
+                    let linked = library.link(&plan, &linker.inputs);
+                    (plan, linked)
+                }
+            };
             let output = plan.output;
             linker.plan = Some(plan);
-            match linked {
-                Ok(linked) => {
-                    linker.logs = linked.logs;
-                    linker.state = State::Linked(Output::new(output, linked.output));
-                    Ok(())
-                }
-                Err((error, logs)) => {
-                    linker.logs = logs;
-                    Err(error)
-                }
-            }
+            let (result, logs) = match linked {
+                Ok(linked) => (Ok(linked.output), linked.logs),
+                Err((error, logs)) => (Err(error), logs),
+            };
+            linker.logs = logs;
+            linker.state = State::Linked(Output::new(output, result?));
+            Ok(())
         })
     }
 
@@ -134,13 +135,23 @@ impl Linker {
         self.inputs.len()
     }
 
-    fn make_plan(&self) -> Result<(Plan, &'static nvjitlink::NvJitLink)> {
+    fn make_plan(&mut self) -> Result<(Plan, Job)> {
         let request = Request::new(&self.options, &self.inputs)?;
+        self.diagnostics.extend_from_slice(request.warnings());
+        if let Some((input, part)) = request.finished() {
+            return Ok((request.plan_for_finished(), Job::Give(input.part_bytes(part)?.into_owned())));
+        }
         if self.options.backend == Backend::Driver {
             return Err(Error::new(ResultClass::DriverNotFound, "this version of cudalink does not link through the CUDA driver"));
         }
-        let (library, _) = nvjitlink::find(self.options.library_path.as_deref(), &SearchEnvironment::of_process()).found?;
-        Ok((request.plan(library.facts())?, library))
+        let (library, plan) = choose_library(&request, self.options.library_path.as_deref())?;
+        Ok((plan, Job::Link(library)))
+    }
+
+    fn push(&mut self, input: Input) {
+        let warnings = input.facts().warnings.iter().map(|text| Diagnostic::warning(ResultClass::Ok, input.name(), text.clone()));
+        self.diagnostics.extend(warnings);
+        self.inputs.push(input);
     }
 
     /// Every step goes through here: out of order it changes nothing, and a failure is final.
@@ -153,6 +164,41 @@ impl Linker {
             State::Failed => return Err(Error::new(ResultClass::InvalidState, "the linker has failed and can only be read and destroyed")),
         }
         step(self).inspect_err(|error| self.fail(error))
+    }
+}
+
+/// What is left to do once there is a plan.
+enum Job {
+    Link(&'static NvJitLink),
+    Give(Vec<u8>),
+}
+
+/// The first library found that can do the job. One that was named is the only one.
+///
+/// Fails as the search does, or with what the newest of the libraries found lacks.
+fn choose_library(request: &Request<'_>, explicit: Option<&Path>) -> Result<(&'static NvJitLink, Plan)> {
+    let mut refusals: Vec<(&'static NvJitLink, Error)> = Vec::new();
+    let search = library::search(explicit, &SearchEnvironment::of_process(), |path| {
+        let library = NvJitLink::open(path)?;
+        request.plan(library.facts()).map(|plan| (library, plan)).map_err(|error| {
+            let reason = error.to_string();
+            refusals.push((library, error));
+            reason
+        })
+    });
+    match search.found {
+        Ok(((library, mut plan), _)) => {
+            plan.decisions.extend(refusals.iter().map(|(_, error)| Decision {
+                rule: "library_for_the_job",
+                option: "library".to_owned(),
+                action: Action::Changed,
+                reason: error.to_string(),
+            }));
+            Ok((library, plan))
+        }
+        Err(nothing_found) => {
+            Err(refusals.into_iter().max_by_key(|(library, _)| library.facts().version).map_or(nothing_found, |(_, error)| error))
+        }
     }
 }
 

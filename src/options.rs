@@ -57,6 +57,8 @@ pub struct LinkOptions {
     pub library_path: Option<PathBuf>,
     /// Who links.
     pub backend: Backend,
+    /// Flags that nvJitLink gets as they are, before `-lto`. Nothing checks them, and some strings end the process.
+    pub pass_through: Vec<String>,
     output: Option<OutputKind>,
     values: BTreeMap<OptionId, Value>,
 }

@@ -191,7 +191,7 @@ fn link(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
     } else {
         print_diagnostics(&linker, &done);
         if let (Ok((size, symbols)), Some(plan)) = (&done, linker.plan()) {
-            writeln!(io::stdout(), "{}: {size} bytes, linked by {}", path.display(), plan.library.describe())?;
+            writeln!(io::stdout(), "{}: {size} bytes, linked by {}", path.display(), plan.describe_backend())?;
             for kernel in &symbols.kernels {
                 writeln!(io::stdout(), "  kernel {kernel}")?;
             }
@@ -208,7 +208,7 @@ fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
     } else {
         print_diagnostics(&linker, &plan);
         if let Ok(plan) = &plan {
-            writeln!(io::stdout(), "{}", plan.library.describe())?;
+            writeln!(io::stdout(), "{}", plan.describe_backend())?;
             for option in &plan.options {
                 writeln!(io::stdout(), "  {option}")?;
             }
@@ -235,7 +235,7 @@ fn inspect(matches: &ArgMatches) -> io::Result<bool> {
     for path in files {
         let name = path.display().to_string();
         let description = match cudalink::linker::read(path) {
-            Ok(bytes) => json!(input::describe(&bytes, &name)),
+            Ok(bytes) => json!(input::describe(&bytes, &name, &mut input::members_beside(path))),
             Err(error) => json!({ "name": name, "kind": null, "size": null, "result": error.class(), "message": error.to_string() }),
         };
         all_ok &= description["result"] == "ok";

@@ -128,7 +128,7 @@ pub unsafe extern "C" fn cl_input_describe(
         unsafe {
             let bytes = boundary::bytes(data.cast(), size, "data")?;
             let name = boundary::text(name, "name")?.unwrap_or("input");
-            boundary::give_text(&to_json(&input::describe(bytes, name))?, buffer, capacity, size_out)
+            boundary::give_text(&to_json(&input::describe(bytes, name, &mut |_| None))?, buffer, capacity, size_out)
         }
     })
 }

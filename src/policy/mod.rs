@@ -2,14 +2,18 @@
 //!
 //! Pure: no I/O, no `unsafe`, no clock. Every version is tested here without any library at hand.
 
+pub mod arch;
 pub mod plan;
+mod request;
+mod rules;
 pub mod table;
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-pub use plan::{Action, Decision, LibraryFacts, Plan, Request};
+pub use plan::{Action, Decision, LibraryFacts, Plan, PlannedBackend, PlannedImage};
+pub use request::Request;
 
 /// The release of an nvJitLink: 12.9, 13.5. No patch level is reported by any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

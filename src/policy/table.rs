@@ -1,6 +1,12 @@
 //! One row an option. The parser of flags, the messages and the plan all read it here.
 
 use super::Version;
+use crate::options::Value;
+
+/// The oldest release that the table knows.
+pub const OLDEST: Version = Version::new(12, 0);
+/// The newest release that the table knows.
+pub const NEWEST: Version = Version::new(13, 5);
 
 /// An option of the linker. The order is the order in which nvJitLink gets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -191,6 +197,21 @@ impl OptionId {
     /// The option's row.
     pub fn row(self) -> &'static OptionRow {
         &OPTIONS[self as usize]
+    }
+}
+
+impl OptionRow {
+    /// The option as nvJitLink gets it: one flag, or one for each text of a list.
+    pub fn flags(&self, value: &Value) -> Vec<String> {
+        match value {
+            Value::Bool(on) if self.spelling.ends_with('=') => vec![format!("{}{on}", self.spelling)],
+            Value::Bool(true) => vec![self.spelling.to_owned()],
+            Value::Bool(false) => Vec::new(),
+            Value::Integer(number) => vec![format!("{}{number}", self.spelling)],
+            Value::Choice(choice) => vec![format!("{}{choice}", self.spelling)],
+            Value::Arch(arch) => vec![format!("{}{arch}", self.spelling)],
+            Value::List(list) => list.iter().map(|text| format!("{}{text}", self.spelling)).collect(),
+        }
     }
 }
 

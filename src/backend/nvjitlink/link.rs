@@ -1,14 +1,15 @@
 //! One link, from create to destroy.
 
+use std::borrow::Cow;
 use std::ffi::{CString, c_char};
 use std::ptr;
 
 use super::{Code, Getter, Handle, NvJitLink, answer};
 use crate::c_string::c_string;
 use crate::error::{BackendAnswer, Error, Result, ResultClass};
-use crate::input::{Input, InputKind};
+use crate::input::{Input, PieceKind};
 use crate::options::OutputKind;
-use crate::policy::{Plan, Version};
+use crate::policy::{Plan, PlannedImage, Version};
 
 /// The library's own words about a link.
 #[derive(Clone, Debug, Default)]
@@ -33,43 +34,56 @@ const SAFE_DESTROY_SINCE: Version = Version::new(12, 8);
 impl NvJitLink {
     /// Links `inputs` as `plan` says. The logs are given on failure too.
     pub fn link(&self, plan: &Plan, inputs: &[Input]) -> std::result::Result<Linked, (Error, Logs)> {
-        // The library keeps the names' addresses, so they outlive the session.
-        let names: Vec<CString> = inputs.iter().map(|input| c_string(input.name())).collect();
-        let mut session = Session { library: self, handle: ptr::null_mut(), input: None };
-        match session.run(plan, inputs, &names) {
+        let images = images(plan, inputs).map_err(|error| (error, Logs::default()))?;
+        let mut session = Session { library: self, handle: ptr::null_mut(), image: None };
+        match session.run(plan, &images) {
             Ok(output) => Ok(Linked { output, logs: session.logs() }),
             Err(error) => Err((error, session.logs())),
         }
     }
 }
 
+/// One thing to add. nvJitLink keeps the address of the name, and 12.0 also that of a cubin, so it outlives the session.
+struct Image<'a> {
+    input_type: u32,
+    bytes: Cow<'a, [u8]>,
+    name: CString,
+    input: &'a Input,
+}
+
+fn images<'a>(plan: &Plan, inputs: &'a [Input]) -> Result<Vec<Image<'a>>> {
+    let image = |planned: &PlannedImage| {
+        let (input, piece) = inputs
+            .get(planned.input)
+            .and_then(|input| Some((input, input.pieces().get(planned.piece)?)))
+            .ok_or_else(|| Error::new(ResultClass::Internal, "the plan is not about these inputs"))?;
+        let bytes = if planned.unpack { Cow::Owned(input.unpacked_image(piece)?) } else { input.image(piece)? };
+        Ok(Image { input_type: input_type(piece.kind), bytes, name: c_string(&piece.name), input })
+    };
+    plan.images.iter().map(image).collect()
+}
+
 /// A handle of nvJitLink, destroyed at the end.
 struct Session<'a> {
     library: &'a NvJitLink,
     handle: Handle,
-    /// The input that is being added.
-    input: Option<&'a Input>,
+    /// What is being added.
+    image: Option<&'a Image<'a>>,
 }
 
 impl<'a> Session<'a> {
-    fn run(&mut self, plan: &Plan, inputs: &'a [Input], names: &[CString]) -> Result<Vec<u8>> {
+    fn run(&mut self, plan: &Plan, images: &'a [Image<'a>]) -> Result<Vec<u8>> {
         self.create(plan)?;
-        for (input, name) in inputs.iter().zip(names) {
-            self.input = Some(input);
-            let bytes = input.bytes();
-            // SAFETY: the handle is live; the bytes are read during the call; the name outlives the handle (see `link`).
+        for image in images {
+            self.image = Some(image);
+            let (bytes, name) = (&image.bytes, &image.name);
+            // SAFETY: the handle is live; bytes and name outlive it (see `Image`).
             let code = unsafe {
-                (self.library.entry_points.add_data)(
-                    self.handle,
-                    input_type(input.kind()),
-                    bytes.as_ptr().cast(),
-                    bytes.len(),
-                    name.as_ptr(),
-                )
+                (self.library.entry_points.add_data)(self.handle, image.input_type, bytes.as_ptr().cast(), bytes.len(), name.as_ptr())
             };
             self.check("nvJitLinkAddData", code)?;
         }
-        self.input = None;
+        self.image = None;
         // SAFETY: the handle is live, and complete is called once.
         let code = unsafe { (self.library.entry_points.complete)(self.handle) };
         self.check("nvJitLinkComplete", code)?;
@@ -108,7 +122,7 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let answer = BackendAnswer { call, code, text: self.logs().error };
-        Err(answer::error(&self.library.facts, self.input.map(Input::name), answer))
+        Err(answer::error(&self.library.facts, self.image.map(|image| image.input.name()), answer))
     }
 
     fn logs(&self) -> Logs {
@@ -146,14 +160,13 @@ impl Drop for Session<'_> {
     }
 }
 
-/// nvJitLinkInputType. `NVJITLINK_INPUT_ANY` is not used: we know what the input is, and it exists from 12.4 on only.
-fn input_type(kind: InputKind) -> u32 {
+/// nvJitLinkInputType. OBJECT and LIBRARY are not used: see [`Piece`](crate::input::Piece). ANY is not used: it exists from 12.4 on
+/// only, and we know what the image is.
+fn input_type(kind: PieceKind) -> u32 {
     match kind {
-        InputKind::Cubin => 1,
-        InputKind::Ptx => 2,
-        InputKind::LtoIr => 3,
-        InputKind::Fatbin => 4,
-        InputKind::Object => 5,
-        InputKind::Library => 6,
+        PieceKind::Cubin => 1,
+        PieceKind::Ptx => 2,
+        PieceKind::LtoIr => 3,
+        PieceKind::Fatbin => 4,
     }
 }

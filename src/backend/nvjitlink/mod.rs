@@ -59,7 +59,8 @@ pub fn find(explicit: Option<&Path>, environment: &SearchEnvironment) -> Search<
 }
 
 impl NvJitLink {
-    fn open(path: &Path) -> Result<&'static Self, Reason> {
+    /// Opens the nvJitLink at an absolute path, or the one that the system's loader has under a bare name; each file once.
+    pub fn open(path: &Path) -> Result<&'static Self, Reason> {
         // SAFETY: the file is named as nvJitLink, by the caller or by its own name in a folder of the search.
         let file = unsafe { library::resolve(path) }?;
         OPENED.get_or_try_build(file, |path| {

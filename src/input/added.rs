@@ -1,0 +1,238 @@
+//! An input as the linker holds it: owned, looked at, and cut into what a backend takes one by one.
+
+use std::borrow::Cow;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use super::{Facts, InputKind, MemberReader, Part, PartKind, Problem, examine, unpacked_fatbin};
+use crate::error::{Error, Result, ResultClass};
+
+/// One thing to link.
+#[derive(Debug)]
+pub struct Input {
+    name: String,
+    bytes: Vec<u8>,
+    facts: Facts,
+    pieces: Vec<Piece>,
+}
+
+/// What a backend takes as one image: a whole input, or one fatbin of many in it.
+///
+/// A host object or archive is never given as it is. nvJitLink reads only the first fatbin of an `ld -r` object, 12.0 crashes on
+/// archives and links objects from memory that it has freed, and no release reads objects of another platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// How the image is to be read.
+    pub kind: PieceKind,
+    /// For messages: the input's name, and the archive member's.
+    pub name: String,
+    /// Its parts, by their index in the facts.
+    pub parts: Range<usize>,
+    container: Option<usize>,
+}
+
+/// The kinds of image that every nvJitLink reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceKind {
+    /// One cubin.
+    Cubin,
+    /// PTX text.
+    Ptx,
+    /// One LTO-IR.
+    LtoIr,
+    /// One fatbin container.
+    Fatbin,
+}
+
+impl Input {
+    /// Looks at `bytes`. `declared` is what the caller says they are; `read_member` reads the files that a thin archive names.
+    ///
+    /// Fails with empty_input, bad_input, unrecognized_input, or wrong_input_kind if `declared` is another kind than the bytes are.
+    pub fn new(declared: Option<InputKind>, mut bytes: Vec<u8>, name: &str, read_member: &mut MemberReader) -> Result<Self> {
+        let facts = examine(&bytes, read_member).map_err(|problem| error(&problem, name))?;
+        if let Some(declared) = declared.filter(|declared| *declared != facts.kind) {
+            let text = format!("'{name}' is declared as {declared} and is {}", facts.kind);
+            return Err(Error::new(ResultClass::WrongInputKind, text).on_input(name));
+        }
+        if let (InputKind::Ptx, [ptx]) = (facts.kind, &facts.parts[..]) {
+            // nvJitLink from 12.3 on reads past the end of PTX that has no NUL.
+            bytes.truncate(usize::try_from(ptx.offset.saturating_add(ptx.size)).unwrap_or(usize::MAX));
+            bytes.push(0);
+        }
+        let pieces = pieces(&facts, name);
+        Ok(Self { name: name.to_owned(), bytes, facts, pieces })
+    }
+
+    /// The name that the caller gave it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All that is known of it.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// What a backend takes of it, in the order of the input. Empty if there is no device code in it.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The parts of a piece.
+    pub fn parts(&self, piece: &Piece) -> &[Part] {
+        self.facts.parts.get(piece.parts.clone()).unwrap_or_default()
+    }
+
+    /// The image as a backend takes it: PTX ends in exactly one NUL, everything else is as it came.
+    pub fn image(&self, piece: &Piece) -> Result<Cow<'_, [u8]>> {
+        let found = match (piece.container, self.parts(piece)) {
+            (Some(index), _) => {
+                self.facts.containers.get(index).map(|fatbin| self.facts.container_bytes(&self.bytes, fatbin).map(Cow::Borrowed))
+            }
+            (None, [part, ..]) => Some(self.facts.part_bytes(&self.bytes, part).map(|bytes| match part.kind {
+                PartKind::Ptx => self.with_nul(part, bytes),
+                _ => bytes,
+            })),
+            (None, []) => None,
+        };
+        match found {
+            Some(image) => image.map_err(|problem| error(&problem, &piece.name)),
+            None => Err(Error::new(ResultClass::Internal, format!("'{}' has no such image", piece.name))),
+        }
+    }
+
+    /// The same fatbin with every image stored, for a backend that cannot read how they are compressed.
+    pub fn unpacked_image(&self, piece: &Piece) -> Result<Vec<u8>> {
+        unpacked_fatbin(&self.image(piece)?).map_err(|problem| error(&problem, &piece.name))
+    }
+
+    /// A part with what only its payload tells, which is unpacked for it.
+    pub fn look_inside(&self, part: &Part) -> Result<Part> {
+        self.facts.look_inside(&self.bytes, part).map_err(|problem| error(&problem, &self.name))
+    }
+
+    /// The bytes of a part, unpacked.
+    pub fn part_bytes(&self, part: &Part) -> Result<Cow<'_, [u8]>> {
+        self.facts.part_bytes(&self.bytes, part).map_err(|problem| error(&problem, &self.name))
+    }
+
+    /// The text of an input that is PTX is followed by our own NUL; that of an archive member is not.
+    fn with_nul<'a>(&'a self, part: &Part, text: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+        let after = part.offset.saturating_add(part.size);
+        match (self.facts.kind, usize::try_from(part.offset), usize::try_from(after)) {
+            (InputKind::Ptx, Ok(start), Ok(end)) => self.bytes.get(start..=end).map_or(text, Cow::Borrowed),
+            _ => {
+                let mut text = text.into_owned();
+                text.push(0);
+                Cow::Owned(text)
+            }
+        }
+    }
+}
+
+/// Reads the members of a thin archive beside it: their names are relative to its folder.
+pub fn members_beside(archive: &Path) -> impl FnMut(&[u8]) -> Option<Vec<u8>> {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = archive.parent().unwrap_or(Path::new("")).to_owned();
+    move |name| {
+        let path = folder.join(OsStr::from_bytes(name));
+        // A device or a pipe may never end.
+        path.is_file().then(|| fs::read(path).ok()).flatten()
+    }
+}
+
+fn pieces(facts: &Facts, name: &str) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (index, part) in facts.parts.iter().enumerate() {
+        let next = index.saturating_add(1);
+        if let Some(last) = pieces.last_mut().filter(|last| last.container.is_some() && last.container == part.container) {
+            last.parts.end = next;
+            continue;
+        }
+        let kind = match (part.container, part.kind) {
+            (Some(_), _) => PieceKind::Fatbin,
+            (None, PartKind::Ptx) => PieceKind::Ptx,
+            (None, PartKind::LtoIr) => PieceKind::LtoIr,
+            (None, _) => PieceKind::Cubin,
+        };
+        let name = part.place.member.as_ref().map_or(name.to_owned(), |member| format!("{name}({member})"));
+        pieces.push(Piece { kind, name, parts: index..next, container: part.container });
+    }
+    pieces
+}
+
+/// What is wrong with an input, as the linker says it.
+pub(super) fn error(problem: &Problem, name: &str) -> Error {
+    let (class, text) = match problem {
+        Problem::Empty => (ResultClass::EmptyInput, "is empty".to_owned()),
+        Problem::Damaged { .. } => (ResultClass::BadInput, format!("is {problem}")),
+        Problem::TooLarge { .. } => (ResultClass::BadInput, format!("is too large: {problem}")),
+        Problem::Unrecognized { looks_like: Some(what) } => (ResultClass::UnrecognizedInput, format!("cannot be linked: it is {what}")),
+        Problem::Unrecognized { looks_like: None } => {
+            (ResultClass::UnrecognizedInput, "is neither PTX, LTO-IR, a cubin, a fatbin, a host object nor an archive".to_owned())
+        }
+        Problem::CannotUnpack { .. } => (ResultClass::InputTooNew, problem.to_string()),
+    };
+    Error::new(class, format!("'{name}' {text}")).on_input(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+
+    fn input(bytes: &[u8]) -> Result<Input> {
+        Input::new(None, bytes.to_vec(), "unit", &mut |_| None)
+    }
+
+    #[test]
+    fn ptx_ends_in_one_nul_whatever_the_caller_passed() {
+        for (head, tail) in [("", ""), ("", "\0"), ("", "\0\0\0"), ("\u{feff}", ""), ("\u{feff}", "\0")] {
+            let input = input(format!("{head}.version 8.0\n.target sm_80\n{tail}").as_bytes()).unwrap();
+            let [piece] = input.pieces() else { panic!("{:?}", input.pieces()) };
+            assert_eq!(input.image(piece).unwrap(), &b".version 8.0\n.target sm_80\n\0"[..]);
+        }
+    }
+
+    #[test]
+    fn every_fatbin_of_an_object_is_a_piece() {
+        for (name, bytes) in samples::all() {
+            let expected = match name {
+                "row" => 2,
+                "object" | "coff" | "pe" => 3,
+                "archive" => 6,
+                "bsd archive" => 4,
+                "thin archive" => 0,
+                _ => 1,
+            };
+            let input = input(&bytes).unwrap();
+            assert_eq!(input.pieces().len(), expected, "{name}: {:?}", input.pieces());
+            for piece in input.pieces() {
+                assert!(!input.image(piece).unwrap().is_empty());
+                assert!(piece.name.starts_with("unit"));
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_linked_is_refused_by_name() {
+        for (bytes, class) in [
+            (&b""[..], ResultClass::EmptyInput),
+            (b" \n\0\0", ResultClass::EmptyInput),
+            (b"just text", ResultClass::UnrecognizedInput),
+            (b".version 8.0\0\n.target sm_80", ResultClass::BadInput),
+        ] {
+            let error = input(bytes).unwrap_err();
+            assert_eq!(error.class(), class);
+            assert!(error.to_string().contains("'unit'"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_declared_kind_that_the_bytes_contradict_names_both() {
+        let error = Input::new(Some(InputKind::Cubin), b".version 8.0\n.target sm_80\n".to_vec(), "unit", &mut |_| None).unwrap_err();
+        assert_eq!((error.class(), error.to_string()), (ResultClass::WrongInputKind, "'unit' is declared as cubin and is ptx".into()));
+    }
+}

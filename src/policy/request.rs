@@ -1,0 +1,310 @@
+//! What is asked for, free of contradictions, before any library is looked at.
+
+use super::arch::links_for;
+use super::plan::{Action, Decision, LibraryFacts, Plan, PlannedBackend, PlannedImage};
+use super::rules;
+use super::table::OptionId;
+use crate::arch::{Arch, ArchSuffix};
+use crate::error::{Diagnostic, Error, Result, ResultClass};
+use crate::input::{Input, InputKind, Part, PartKind, Piece};
+use crate::options::{LinkOptions, OutputKind, Value, name};
+
+/// A link that can be asked of any library that is new enough for it.
+#[derive(Debug)]
+pub struct Request<'a> {
+    pub(super) options: &'a LinkOptions,
+    pub(super) inputs: &'a [Input],
+    pub(super) target: Arch,
+    pub(super) lto: bool,
+    pub(super) chosen: Vec<Chosen>,
+    finished: Option<Part>,
+    decisions: Vec<Decision>,
+    warnings: Vec<Diagnostic>,
+}
+
+/// A piece that is linked, and the part of it that a library will take.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub input: usize,
+    pub piece: usize,
+    /// `None` if only the library can tell.
+    pub part: Option<Part>,
+}
+
+impl<'a> Request<'a> {
+    /// Checks what holds for every library.
+    ///
+    /// Fails with no_inputs, missing_arch, incompatible_options, arch_mismatch, not_ltoir, not_relocatable or no_device_code.
+    pub fn new(options: &'a LinkOptions, inputs: &'a [Input]) -> Result<Self> {
+        if inputs.is_empty() {
+            return Err(Error::new(ResultClass::NoInputs, "nothing was added to link"));
+        }
+        let target = options.arch().ok_or_else(|| {
+            Error::new(ResultClass::MissingArch, "no target architecture was given").hint("set arch, or pass -arch=sm_XX")
+        })?;
+        contradictions(options, target)?;
+        let mut request =
+            Self { options, inputs, target, lto: false, chosen: Vec::new(), finished: None, decisions: Vec::new(), warnings: Vec::new() };
+        request.decide_lto()?;
+        request.choose()?;
+        Ok(request)
+    }
+
+    /// What is worth telling and no error.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// The one input's cubin, if it is finished and nothing is to be linked into it. Then it is the output.
+    pub fn finished(&self) -> Option<(&Input, &Part)> {
+        self.inputs.first().zip(self.finished.as_ref())
+    }
+
+    /// The plan where the input is the output.
+    pub fn plan_for_finished(&self) -> Plan {
+        let decision = Decision {
+            rule: "pass_through",
+            option: self.inputs.first().map_or(String::new(), |input| input.name().to_owned()),
+            action: Action::Kept,
+            reason: "it is a finished cubin, and there is nothing to link into it".to_owned(),
+        };
+        Plan {
+            backend: PlannedBackend::None,
+            library: None,
+            output: OutputKind::Cubin,
+            options: Vec::new(),
+            decisions: vec![decision],
+            images: Vec::new(),
+        }
+    }
+
+    /// The plan for one nvJitLink.
+    ///
+    /// Fails with unsupported_arch, unsupported_option or input_too_new if its version lacks what is asked for.
+    pub fn plan(&self, library: &LibraryFacts) -> Result<Plan> {
+        rules::arch_is_known(self.target, library)?;
+        let mut decisions = self.decisions.clone();
+        decisions.extend(rules::unknown_version(library));
+        let mut options = Vec::new();
+        if self.options.output() == OutputKind::Ptx {
+            options.push(OptionId::Ptx.row().spelling.to_owned());
+        }
+        for (row, value) in self.options.iter().filter(|(row, _)| row.id != OptionId::Lto) {
+            if *value == Value::Bool(false) && !row.spelling.ends_with('=') {
+                continue;
+            }
+            rules::option_is_known(row, value, library)?;
+            options.extend(row.flags(value));
+        }
+        rules::ltoir_output(self.options.output(), library)?;
+        rules::relocatable_lto(self, library)?;
+        if let Some(decision) = rules::no_cache(self, library) {
+            if decision.action != Action::Kept {
+                options.push(OptionId::NoCache.row().spelling.to_owned());
+            }
+            decisions.push(decision);
+        }
+        options.extend_from_slice(&self.options.pass_through);
+        if self.lto {
+            options.push(OptionId::Lto.row().spelling.to_owned());
+        }
+        let mut images = Vec::new();
+        for chosen in &self.chosen {
+            let (input, piece) = self.at(chosen);
+            rules::input_is_not_too_new(input, piece, chosen.part.as_ref(), library)?;
+            let unpack = rules::unpack(input, piece, library);
+            images.push(PlannedImage { input: chosen.input, piece: chosen.piece, unpack: unpack.is_some() });
+            decisions.extend(unpack);
+        }
+        Ok(Plan {
+            backend: PlannedBackend::Nvjitlink,
+            library: Some(library.clone()),
+            output: self.options.output(),
+            options,
+            decisions,
+            images,
+        })
+    }
+
+    fn at(&self, chosen: &Chosen) -> (&'a Input, &'a Piece) {
+        let input = &self.inputs[chosen.input];
+        (input, &input.pieces()[chosen.piece])
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = (usize, &'a Input, usize, &'a Piece)> + use<'a> {
+        let inputs = self.inputs;
+        inputs
+            .iter()
+            .enumerate()
+            .flat_map(|(index, input)| input.pieces().iter().enumerate().map(move |(at, piece)| (index, input, at, piece)))
+    }
+
+    fn links_for_target(&self, part: &Part) -> bool {
+        part.arch.is_none_or(|arch| links_for(part.kind, arch, self.target))
+    }
+
+    fn has(&self, input: &Input, piece: &Piece, kind: PartKind) -> bool {
+        input.parts(piece).iter().any(|part| part.kind == kind && self.links_for_target(part))
+    }
+
+    /// `-lto` from the inputs, unless the caller said on or off.
+    fn decide_lto(&mut self) -> Result<()> {
+        let with_ltoir = self.pieces().find(|(_, input, _, piece)| self.has(input, piece, PartKind::LtoIr));
+        let mut decide = |action, reason| {
+            self.decisions.push(Decision { rule: "lto_from_inputs", option: OptionId::Lto.row().spelling.to_owned(), action, reason });
+        };
+        let output = self.options.output();
+        self.lto = match (self.options.get_bool(OptionId::Lto), with_ltoir) {
+            (Some(false), _) => false,
+            (Some(true), Some(_)) => true,
+            (None, Some((.., piece))) => {
+                decide(Action::Added, format!("'{}' has LTO-IR that links for {}", piece.name, self.target));
+                true
+            }
+            (_, None) if output != OutputKind::Cubin => true,
+            (Some(true), None) => {
+                decide(Action::Dropped, format!("no input has LTO-IR that links for {}, and nvJitLink fails then", self.target));
+                false
+            }
+            (None, None) => false,
+        };
+        Ok(())
+    }
+
+    /// Which part of each piece will be linked, and whether that can be.
+    fn choose(&mut self) -> Result<()> {
+        for input in self.inputs {
+            if input.pieces().is_empty() {
+                self.warn(ResultClass::NoDeviceCode, input, format!("'{}' has no device code and contributes nothing", input.name()), None);
+            }
+        }
+        let mut refusal = None;
+        for (input_index, input, piece_index, piece) in self.pieces() {
+            match self.choose_part(input, piece) {
+                Ok(part) => self.chosen.push(Chosen { input: input_index, piece: piece_index, part }),
+                // A host file may hold more than what this link is about: what cannot be linked of it is told and left out.
+                Err(error) if self.may_be_left_out(input, &error) => {
+                    self.warn(error.class(), input, error.to_string(), error.diagnostic().hint.clone());
+                    refusal = refusal.or(Some(error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for (index, input) in self.inputs.iter().enumerate() {
+            let contributes = input.pieces().is_empty() || self.chosen.iter().any(|chosen| chosen.input == index);
+            if let (false, Some(error)) = (contributes, &refusal) {
+                return Err(error.clone());
+            }
+        }
+        if self.chosen.is_empty() {
+            return Err(Error::new(ResultClass::NoDeviceCode, "there is no device code in the inputs"));
+        }
+        self.finished = self.only_finished();
+        let finished =
+            |chosen: &&Chosen| chosen.part.as_ref().is_some_and(|part| part.relocatable == Some(false) && part.kind == PartKind::Cubin);
+        match self.chosen.iter().find(finished) {
+            Some(chosen) if self.finished.is_none() => {
+                let (input, piece) = self.at(chosen);
+                Err(not_relocatable(input, piece))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn may_be_left_out(&self, input: &Input, error: &Error) -> bool {
+        let is_host_file = matches!(input.facts().kind, InputKind::Object | InputKind::Library);
+        is_host_file && matches!(error.class(), ResultClass::ArchMismatch | ResultClass::NotRelocatable)
+    }
+
+    /// As nvJitLink takes them: LTO-IR with `-lto`, else a cubin for the target, else PTX.
+    fn choose_part(&self, input: &Input, piece: &Piece) -> Result<Option<Part>> {
+        let parts = || input.parts(piece).iter().filter(|part| self.links_for_target(part));
+        let newest = |kind| parts().filter(move |part| part.kind == kind).max_by_key(|part| part.arch.map(|arch| arch.number));
+        let ltoir = newest(PartKind::LtoIr);
+        let other = newest(PartKind::Cubin).or(newest(PartKind::Ptx));
+        let unknown = parts().find(|part| !matches!(part.kind, PartKind::LtoIr | PartKind::Cubin | PartKind::Ptx));
+        let output = self.options.output();
+        let part = match (self.lto, ltoir, other, unknown) {
+            (true, Some(ltoir), ..) => ltoir,
+            (true, None, Some(other), _) if output != OutputKind::Cubin => return Err(not_ltoir(piece, input, other, output)),
+            (_, _, Some(other), _) => other,
+            (_, _, None, Some(_)) => return Ok(None),
+            (false, Some(_), None, None) => {
+                let text = format!("'{}' has only LTO-IR for {}, and link-time optimization is off", piece.name, self.target);
+                return Err(Error::new(ResultClass::IncompatibleOptions, text).on_input(input.name()));
+            }
+            (_, None, None, None) => return Err(self.arch_mismatch(input, piece)),
+        };
+        let host_section_is_finished = part.place.section.is_some() && part.relocatable == Some(false);
+        if host_section_is_finished {
+            return Err(not_relocatable(input, piece));
+        }
+        // Only the payload of a compressed cubin tells whether it is finished, and the library would drop it without a word.
+        if part.kind == PartKind::Cubin && part.relocatable.is_none() {
+            return input.look_inside(part).map(Some);
+        }
+        Ok(Some(part.clone()))
+    }
+
+    fn only_finished(&self) -> Option<Part> {
+        let ([_], [chosen]) = (self.inputs, &self.chosen[..]) else { return None };
+        let relocatable_asked = self.options.get_bool(OptionId::Relocatable) == Some(true);
+        chosen
+            .part
+            .clone()
+            .filter(|part| part.kind == PartKind::Cubin && part.relocatable == Some(false))
+            .filter(|_| self.options.output() == OutputKind::Cubin && !relocatable_asked)
+    }
+
+    fn arch_mismatch(&self, input: &Input, piece: &Piece) -> Error {
+        let mut found: Vec<String> = input.parts(piece).iter().map(|part| describe(part)).collect();
+        found.dedup();
+        let text = format!("'{}' has nothing that links for {}; it has {}", piece.name, self.target, found.join(", "));
+        let only_suffix = input.parts(piece).iter().filter_map(|part| part.arch).find(|arch| arch.number == self.target.number);
+        let error = Error::new(ResultClass::ArchMismatch, text).on_input(input.name());
+        match only_suffix {
+            Some(arch) if arch.suffix != ArchSuffix::None => {
+                let target = Arch { is_virtual: self.target.is_virtual, ..arch };
+                error.hint(format!("code for {arch} links for {target} only: that suffix is part of the architecture"))
+            }
+            _ => error,
+        }
+    }
+
+    fn warn(&mut self, result: ResultClass, input: &Input, message: String, hint: Option<String>) {
+        self.warnings.push(Diagnostic { hint, ..Diagnostic::warning(result, input.name(), message) });
+    }
+}
+
+/// A part for a message, such as "sm_90a cubin".
+fn describe(part: &Part) -> String {
+    part.arch.map_or(part.kind.to_string(), |arch| format!("{arch} {}", part.kind))
+}
+
+/// What no library can do.
+fn contradictions(options: &LinkOptions, target: Arch) -> Result<()> {
+    let output = options.output();
+    let on = |id| options.get_bool(id) == Some(true);
+    let text = if target.is_virtual && output != OutputKind::Ptx {
+        format!("{target} is a virtual architecture, which only PTX output can have, and the output is {}", name(output))
+    } else if on(OptionId::Relocatable) && output == OutputKind::Ptx {
+        "a relocatable link (-r) cannot give PTX".to_owned()
+    } else if options.get_bool(OptionId::Lto) == Some(false) && output != OutputKind::Cubin {
+        format!("{} output needs link-time optimization (-lto), which is off", name(output))
+    } else if on(OptionId::Debug) && options.get(OptionId::Optimization) == Some(&Value::Choice("3")) {
+        "debug information (-g) turns optimization off, and -O3 asks for it".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ResultClass::IncompatibleOptions, text))
+}
+
+fn not_ltoir(piece: &Piece, input: &Input, part: &Part, output: OutputKind) -> Error {
+    let text = format!("'{}' has no LTO-IR, which {} output needs of every input; it has {}", piece.name, name(output), describe(part));
+    Error::new(ResultClass::NotLtoir, text).on_input(input.name())
+}
+
+fn not_relocatable(input: &Input, piece: &Piece) -> Error {
+    let text = format!("'{}' is finished whole-program code, which a link would drop", piece.name);
+    Error::new(ResultClass::NotRelocatable, text).on_input(input.name()).hint("compile it with -rdc=true (nvcc -dc)")
+}

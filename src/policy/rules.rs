@@ -1,0 +1,146 @@
+//! What one release of nvJitLink needs or lacks: one function a rule, each with the reason and where it is known from.
+//!
+//! "measured" is: asked of the real library of each release from 12.0 to 13.5, in a process of its own.
+
+use super::Version;
+use super::arch::targets_of;
+use super::plan::{Action, Decision, LibraryFacts};
+use super::request::Request;
+use super::table::{NEWEST, OLDEST, OptionId, OptionRow};
+use crate::arch::Arch;
+use crate::error::{Error, Result, ResultClass};
+use crate::input::{Compression, Input, Part, PartKind, Piece};
+use crate::options::{OutputKind, Value};
+
+/// The target is one that the release knows (measured: a link for each). A release that is not in the table may know more.
+pub fn arch_is_known(target: Arch, library: &LibraryFacts) -> Result<()> {
+    let Some(version) = library.version.filter(|version| *version <= NEWEST) else { return Ok(()) };
+    let asked = target.to_string();
+    let name = asked.split_once('_').map_or(asked.as_str(), |(_, name)| name);
+    if targets_of(version).any(|known| known == name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = targets_of(version).collect();
+    let text = format!("{} does not know {target}; it knows sm_{{{}}}", library.describe(), known.join(","));
+    Err(Error::new(ResultClass::UnsupportedArch, text))
+}
+
+/// A release that the table does not have is taken for the nearest that it has.
+pub fn unknown_version(library: &LibraryFacts) -> Option<Decision> {
+    let reason = match library.version {
+        None => format!("the library does not tell its version, and is taken for nvJitLink {NEWEST}"),
+        Some(version) if version > NEWEST => {
+            format!("nvJitLink {version} is newer than the options table, and is taken for {NEWEST} there")
+        }
+        Some(version) if version < OLDEST => format!("nvJitLink {version} is older than the options table, and is taken for {OLDEST}"),
+        Some(_) => return None,
+    };
+    Some(Decision { rule: "unknown_version", option: "library".to_owned(), action: Action::Kept, reason })
+}
+
+/// The release accepts the option, and this value of it (measured: `nvJitLinkCreate` with each).
+pub fn option_is_known(row: &OptionRow, value: &Value, library: &LibraryFacts) -> Result<()> {
+    let Some(since) = row.since else {
+        return Err(unsupported(library, &format!("{}, which no nvJitLink up to {NEWEST} accepts", row.spelling)));
+    };
+    needs(library, row.spelling, since)?;
+    match value {
+        Value::Choice(level @ ("1" | "2")) if known_version(library) >= ONLY_O0_AND_O3_SINCE => {
+            Err(unsupported(library, &format!("-O{level}, which only nvJitLink before {ONLY_O0_AND_O3_SINCE} accepts")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `-O1` and `-O2` are UNRECOGNIZED_OPTION from here on (measured).
+const ONLY_O0_AND_O3_SINCE: Version = Version::new(12, 3);
+
+/// LTO-IR output: 13.2 and 13.3 export the getters too, and answer INTERNAL (measured).
+pub fn ltoir_output(output: OutputKind, library: &LibraryFacts) -> Result<()> {
+    if output != OutputKind::Ltoir {
+        return Ok(());
+    }
+    needs(library, "LTO-IR output", Version::new(13, 4))?;
+    if library.exports_linked_ltoir {
+        return Ok(());
+    }
+    Err(unsupported(library, "LTO-IR output: it does not export nvJitLinkGetLinkedLTOIR"))
+}
+
+/// `-r` with `-lto`: 13.0 to 13.2 fail with "Unresolved extern function" (measured).
+pub fn relocatable_lto(request: &Request<'_>, library: &LibraryFacts) -> Result<()> {
+    if is_relocatable_lto(request) { needs(library, "an incremental link (-r) of LTO-IR", Version::new(13, 3)) } else { Ok(()) }
+}
+
+/// An incremental LTO link must not use the library's cache before 13.6: its vendor confirmed a use-after-free there.
+pub fn no_cache(request: &Request<'_>, library: &LibraryFacts) -> Option<Decision> {
+    const FIXED_IN: Version = Version::new(13, 6);
+    let asked = request.options.get_bool(OptionId::NoCache);
+    if !is_relocatable_lto(request) || asked == Some(true) {
+        return None;
+    }
+    let is_fixed = library.version.is_some_and(|version| version >= FIXED_IN);
+    let (action, reason) = match asked {
+        _ if is_fixed => (Action::Kept, format!("the cache is safe in incremental LTO links from {FIXED_IN} on")),
+        Some(_) => (Action::Changed, format!("the cache was asked for, and is unsafe in incremental LTO links before {FIXED_IN}")),
+        None => (Action::Added, format!("the cache has a use-after-free in incremental LTO links before {FIXED_IN}")),
+    };
+    Some(Decision { rule: "no_cache_for_incremental_lto", option: OptionId::NoCache.row().spelling.to_owned(), action, reason })
+}
+
+fn is_relocatable_lto(request: &Request<'_>) -> bool {
+    request.lto && request.options.get_bool(OptionId::Relocatable) == Some(true)
+}
+
+/// A library reads what its own and older releases made, across the 12/13 border too (measured: LTO-IR, PTX and cubins of
+/// five producers on five libraries). What does not tell its maker is left to the library.
+pub fn input_is_not_too_new(input: &Input, piece: &Piece, part: Option<&Part>, library: &LibraryFacts) -> Result<()> {
+    let (Some(part), Some(version)) = (part, library.version) else { return Ok(()) };
+    let Some((major, minor)) = part.producer.cuda() else { return Ok(()) };
+    let needed = Version::new(major.into(), minor.into());
+    // 12.5 to 12.9 read the cubins of 13.x (measured), though 13.0 to 13.4 do not read those of a later minor.
+    let reads_newer_cubins = part.kind == PartKind::Cubin && version.major == 12 && version.minor >= 5;
+    if needed <= version || reads_newer_cubins {
+        return Ok(());
+    }
+    let text =
+        format!("'{}' is {} of CUDA {needed}, which needs nvJitLink {needed}; {} is older", piece.name, part.kind, library.describe());
+    Err(Error::new(ResultClass::InputTooNew, text).on_input(input.name()))
+}
+
+/// What the release cannot unpack itself it gets unpacked: zstd before 12.4 (12.0 crashes, 12.1 to 12.3 refuse it), and blocks of several
+/// images before 13.4 (measured).
+pub fn unpack(input: &Input, piece: &Piece, library: &LibraryFacts) -> Option<Decision> {
+    let version = library.version?;
+    let reason = input.parts(piece).iter().find_map(|part| {
+        if part.compression == Compression::Zstd && version < ZSTD_SINCE {
+            Some(format!("nvJitLink before {ZSTD_SINCE} cannot read zstd"))
+        } else if part.compression != Compression::Stored && part.kind == PartKind::LtoIr && version < ZSTD_SINCE {
+            Some(format!("nvJitLink before {ZSTD_SINCE} cannot read compressed LTO-IR"))
+        } else if part.block.is_some() && version < BLOCKS_SINCE {
+            Some(format!("nvJitLink before {BLOCKS_SINCE} cannot read a block of several images"))
+        } else {
+            None
+        }
+    })?;
+    Some(Decision { rule: "unpack_images", option: piece.name.clone(), action: Action::Changed, reason })
+}
+
+const ZSTD_SINCE: Version = Version::new(12, 4);
+const BLOCKS_SINCE: Version = Version::new(13, 4);
+
+/// The release, within the table.
+fn known_version(library: &LibraryFacts) -> Version {
+    library.version.unwrap_or(NEWEST).clamp(OLDEST, NEWEST)
+}
+
+fn needs(library: &LibraryFacts, what: &str, since: Version) -> Result<()> {
+    if known_version(library) < since {
+        return Err(unsupported(library, &format!("{what}, which needs nvJitLink {since}")));
+    }
+    Ok(())
+}
+
+fn unsupported(library: &LibraryFacts, what: &str) -> Error {
+    Error::new(ResultClass::UnsupportedOption, format!("{} does not have {what}", library.describe()))
+}

@@ -37,7 +37,7 @@
 /** Initialises a cl_linker_options: nothing is asked for. */
 #define CL_LINKER_OPTIONS_INIT \
   { sizeof(cl_linker_options), NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    NULL, 0, NULL, 0, NULL, 0, NULL, 0 }
+    NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0 }
 
 /** Initialises a cl_diagnostic. */
 #define CL_DIAGNOSTIC_INIT { sizeof(cl_diagnostic), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 }
@@ -405,6 +405,15 @@ typedef struct cl_linker_options {
    * How many there are.
    */
   size_t flag_count;
+  /**
+   * Flags that nvJitLink gets as they are, for what cudalink does not know. Nothing checks them beyond that they are none of the
+   * options above, and there are strings that make nvJitLink end the process.
+   */
+  const char *const *pass_through;
+  /**
+   * How many there are.
+   */
+  size_t pass_through_count;
 } cl_linker_options;
 
 /**

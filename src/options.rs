@@ -1,6 +1,6 @@
 //! What the caller asked for, checked and owned, in no backend's spelling.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -57,9 +57,8 @@ pub struct LinkOptions {
     pub library_path: Option<PathBuf>,
     /// Who links.
     pub backend: Backend,
-    /// Flags that nvJitLink gets as they are, before `-lto`. Nothing checks them, and some strings end the process.
-    pub pass_through: Vec<String>,
     output: Option<OutputKind>,
+    pass_through: Vec<String>,
     values: BTreeMap<OptionId, Value>,
 }
 
@@ -121,7 +120,14 @@ impl LinkOptions {
             (None, value) => {
                 self.values.insert(id, value);
             }
-            (Some(Value::List(list)), Value::List(more)) => list.extend(more),
+            (Some(Value::List(list)), Value::List(more)) => {
+                let is_new = |text: &String, list: &[String]| id.row().value != ValueType::Names || !list.contains(text);
+                more.into_iter().for_each(|text| {
+                    if is_new(&text, list) {
+                        list.push(text)
+                    }
+                });
+            }
             (Some(old), new) if *old == new => {}
             (Some(_), _) => {
                 return Err(Error::new(ResultClass::IncompatibleOptions, format!("{} is given twice, with two values", id.row().name)));
@@ -130,12 +136,36 @@ impl LinkOptions {
         Ok(())
     }
 
+    /// Flags that nvJitLink gets as they are.
+    pub fn pass_through(&self) -> &[String] {
+        &self.pass_through
+    }
+
+    /// Takes a flag that the options do not have, for nvJitLink as it is: before `-lto`, after all others. Nothing else checks it, and
+    /// there are strings that make nvJitLink end the process.
+    ///
+    /// Fails with bad_option_value for what is no flag, or is an option that the table knows.
+    pub fn add_pass_through(&mut self, flag: &str) -> Result<()> {
+        let bad = |reason: &str| Err(Error::new(ResultClass::BadOptionValue, format!("'{flag}' cannot be passed through: {reason}")));
+        if !flag.starts_with('-') || flag.contains('\0') {
+            return bad("a flag begins with a dash");
+        }
+        if table::parse_flag(flag).is_some() {
+            return bad("it is an option; set it as one");
+        }
+        self.pass_through.push(flag.to_owned());
+        Ok(())
+    }
+
     /// Takes an option in nvJitLink's spelling, such as `-arch=sm_90` or `-lto`.
     ///
     /// Fails with unknown_option, and as [`set`](Self::set) does.
     pub fn set_flag(&mut self, flag: &str) -> Result<()> {
         let (row, value) = table::parse_flag(flag).ok_or_else(|| {
-            let hint = format!("the options are {}", table::OPTIONS.iter().map(|row| row.spelling).collect::<Vec<_>>().join(" "));
+            let hint = match table::nearest_flag(flag) {
+                Some(nearest) => format!("did you mean {nearest}?"),
+                None => format!("the options are {}", table::OPTIONS.iter().map(|row| row.spelling).collect::<Vec<_>>().join(" ")),
+            };
             Error::new(ResultClass::UnknownOption, format!("'{flag}' is no option")).hint(hint)
         })?;
         self.set(row.id, value.unwrap_or("true"))
@@ -168,6 +198,16 @@ fn parse_value(row: &OptionRow, text: &str) -> Result<Value> {
             None => Err(bad(&choices.join(", "))),
         },
         ValueType::Arch => text.parse().map(Value::Arch),
+        ValueType::Names => {
+            let mut names: Vec<String> = text.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+            let mut seen = HashSet::new();
+            names.retain(|name| seen.insert(name.clone()));
+            if names.is_empty() || text.contains('\0') {
+                Err(bad("a name, or several with commas between them"))
+            } else {
+                Ok(Value::List(names))
+            }
+        }
         ValueType::List if text.is_empty() || text.contains('\0') => Err(bad("a text that is not empty")),
         ValueType::List => Ok(Value::List(vec![text.to_owned()])),
     }
@@ -216,11 +256,26 @@ mod tests {
     }
 
     #[test]
-    fn lists_keep_the_callers_order() {
+    fn only_what_is_no_option_passes_through() {
         let mut options = LinkOptions::default();
-        for flag in ["-kernels-used=b", "-kernels-used=a"] {
+        options.add_pass_through("-res-usage").unwrap();
+        for flag in ["-lto", "-arch=sm_80", "-ftz=true", "res-usage", ""] {
+            assert_eq!(options.add_pass_through(flag).unwrap_err().class(), ResultClass::BadOptionValue, "{flag}");
+        }
+        assert_eq!(options.pass_through(), ["-res-usage"]);
+    }
+
+    #[test]
+    fn lists_keep_the_callers_order_and_names_stand_alone() {
+        let mut options = LinkOptions::default();
+        for flag in ["-kernels-used=b", "-kernels-used=a, c c b,", "-Xptxas=-v", "-Xptxas=-O1 -v", "-Xptxas=-v"] {
             options.set_flag(flag).unwrap();
         }
-        assert_eq!(options.get(OptionId::KernelsUsed), Some(&Value::List(vec!["b".into(), "a".into()])));
+        let list = |texts: &[&str]| Value::List(texts.iter().map(|text| text.to_string()).collect());
+        assert_eq!(options.get(OptionId::KernelsUsed), Some(&list(&["b", "a", "c"])));
+        assert_eq!(options.get(OptionId::PtxasOptions), Some(&list(&["-v", "-O1 -v", "-v"])));
+        for empty in ["-kernels-used=", "-kernels-used= ", "-variables-used=,"] {
+            assert_eq!(class_of(&[empty]), ResultClass::BadOptionValue, "{empty}");
+        }
     }
 }

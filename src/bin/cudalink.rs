@@ -80,6 +80,12 @@ fn command() -> Command {
             .value_parser(["auto", "on", "off"])
             .default_value("auto")
             .help("Optimize at link time; auto: if the inputs call for it"),
+        Arg::new("pass-through")
+            .long("pass-through")
+            .value_name("FLAG")
+            .allow_hyphen_values(true)
+            .action(ArgAction::Append)
+            .help("A flag for nvJitLink that cudalink does not know, as --pass-through=-FLAG"),
         Arg::new("kind")
             .long("kind")
             .value_parser(PossibleValuesParser::new(KINDS.map(|(name, _)| name)))
@@ -149,6 +155,7 @@ fn link_options(matches: &ArgMatches, flags: &[String]) -> Result<LinkOptions> {
         _ => {}
     }
     flags.iter().try_for_each(|flag| options.set_flag(flag))?;
+    matches.get_many::<String>("pass-through").into_iter().flatten().try_for_each(|flag| options.add_pass_through(flag))?;
     Ok(options)
 }
 

@@ -140,6 +140,11 @@ pub struct cl_linker_options {
     pub flags: *const *const c_char,
     /// How many there are.
     pub flag_count: usize,
+    /// Flags that nvJitLink gets as they are, for what cudalink does not know. Nothing checks them beyond that they are none of the
+    /// options above, and there are strings that make nvJitLink end the process.
+    pub pass_through: *const *const c_char,
+    /// How many there are.
+    pub pass_through_count: usize,
 }
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
@@ -230,6 +235,8 @@ pub unsafe fn read(options: *const cl_linker_options) -> Result<LinkOptions> {
     }
     // SAFETY: as above.
     unsafe { for_each_text(options.flags, options.flag_count, "flags", |flag| checked.set_flag(flag)) }?;
+    // SAFETY: as above.
+    unsafe { for_each_text(options.pass_through, options.pass_through_count, "pass_through", |flag| checked.add_pass_through(flag)) }?;
     Ok(checked)
 }
 

@@ -104,7 +104,7 @@ impl<'a> Request<'a> {
             }
             decisions.push(decision);
         }
-        options.extend_from_slice(&self.options.pass_through);
+        options.extend_from_slice(self.options.pass_through());
         if self.lto {
             options.push(OptionId::Lto.row().spelling.to_owned());
         }
@@ -257,7 +257,7 @@ impl<'a> Request<'a> {
     }
 
     fn arch_mismatch(&self, input: &Input, piece: &Piece) -> Error {
-        let mut found: Vec<String> = input.parts(piece).iter().map(|part| describe(part)).collect();
+        let mut found: Vec<String> = input.parts(piece).iter().map(describe).collect();
         found.dedup();
         let text = format!("'{}' has nothing that links for {}; it has {}", piece.name, self.target, found.join(", "));
         let only_suffix = input.parts(piece).iter().filter_map(|part| part.arch).find(|arch| arch.number == self.target.number);

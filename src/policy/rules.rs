@@ -94,8 +94,18 @@ fn is_relocatable_lto(request: &Request<'_>) -> bool {
 
 /// A library reads what its own and older releases made, across the 12/13 border too (measured: LTO-IR, PTX and cubins of
 /// five producers on five libraries). What does not tell its maker is left to the library.
+///
+/// Compressed LTO-IR is scrambled too, so that nobody else can unpack it; 12.0 to 12.3 refuse it, LZ4 or zstd (measured).
 pub fn input_is_not_too_new(input: &Input, piece: &Piece, part: Option<&Part>, library: &LibraryFacts) -> Result<()> {
     let (Some(part), Some(version)) = (part, library.version) else { return Ok(()) };
+    let too_new = |what: String, needed: Version| {
+        let text = format!("'{}' is {what}, which needs nvJitLink {needed}; {} is older", piece.name, library.describe());
+        Err(Error::new(ResultClass::InputTooNew, text).on_input(input.name()))
+    };
+    let version = version.max(OLDEST);
+    if part.scrambled && version < ZSTD_SINCE {
+        return too_new("compressed LTO-IR".to_owned(), ZSTD_SINCE);
+    }
     let Some((major, minor)) = part.producer.cuda() else { return Ok(()) };
     let needed = Version::new(major.into(), minor.into());
     // 12.5 to 12.9 read the cubins of 13.x (measured), though 13.0 to 13.4 do not read those of a later minor.
@@ -115,8 +125,6 @@ pub fn unpack(input: &Input, piece: &Piece, library: &LibraryFacts) -> Option<De
     let reason = input.parts(piece).iter().find_map(|part| {
         if part.compression == Compression::Zstd && version < ZSTD_SINCE {
             Some(format!("nvJitLink before {ZSTD_SINCE} cannot read zstd"))
-        } else if part.compression != Compression::Stored && part.kind == PartKind::LtoIr && version < ZSTD_SINCE {
-            Some(format!("nvJitLink before {ZSTD_SINCE} cannot read compressed LTO-IR"))
         } else if part.block.is_some() && version < BLOCKS_SINCE {
             Some(format!("nvJitLink before {BLOCKS_SINCE} cannot read a block of several images"))
         } else {

@@ -55,6 +55,8 @@ pub enum ValueType {
     Arch,
     /// Texts; one flag each.
     List,
+    /// Names; one flag each, and several may be given with commas or blanks between them.
+    Names,
 }
 
 /// All that is known about one option.
@@ -70,127 +72,70 @@ pub struct OptionRow {
     pub aliases: &'static [&'static str],
     /// What it takes.
     pub value: ValueType,
-    /// The first nvJitLink that accepts it; `None` if none does.
+    /// The first nvJitLink that accepts it (measured: `nvJitLinkCreate` of each release from 12.0 to 13.5); `None` if none does.
     pub since: Option<Version>,
+    /// The driver's equivalent, a `CUjit_option`; `None` if it has none.
+    pub driver: Option<&'static str>,
     /// What it does, in half a sentence.
     pub help: &'static str,
+    /// Where it is documented: the oldest `nvJitLink.h` that has it.
+    pub source: &'static str,
 }
 
 const MANY: i64 = i32::MAX as i64;
-
-/// Every option. Versions are measured: `nvJitLinkCreate` of each release from 12.0 to 13.5 was asked.
-pub const OPTIONS: &[OptionRow] = &[
-    row(OptionId::Arch, "arch", "-arch=", ValueType::Arch, V12_0, "the architecture to link for; compute_XX for PTX output only"),
-    row(OptionId::Ptx, "output", "-ptx", ValueType::Switch, V12_0, "emit PTX instead of a cubin; every input must be LTO-IR"),
-    row(
-        OptionId::Relocatable,
-        "relocatable",
-        "-r",
-        ValueType::Switch,
-        Some(Version::new(13, 0)),
-        "link incrementally: give another relocatable object",
-    ),
-    row(
-        OptionId::Optimization,
-        "optimization",
-        "-O",
-        ValueType::Choice(&["0", "1", "2", "3"]),
-        V12_0,
-        "optimization level; 1 and 2 only before 12.3",
-    ),
-    row(
-        OptionId::FastCompile,
-        "fast_compile",
-        "-Ofc=",
-        ValueType::Choice(&["min", "mid", "max"]),
-        Some(Version::new(12, 5)),
-        "trade run time for compile time",
-    ),
-    row(OptionId::Debug, "debug", "-g", ValueType::Switch, V12_0, "generate debug information"),
-    row(OptionId::Lineinfo, "lineinfo", "-lineinfo", ValueType::Switch, V12_0, "generate line information"),
-    row(
-        OptionId::MaxRegisterCount,
-        "max_register_count",
-        "-maxrregcount=",
-        ValueType::Integer(1, MANY),
-        V12_0,
-        "registers that a thread may use",
-    ),
-    row(OptionId::Ftz, "ftz", "-ftz=", ValueType::Bool, V12_0, "flush denormal numbers to zero"),
-    row(OptionId::PrecDiv, "prec_div", "-prec-div=", ValueType::Bool, V12_0, "precise division"),
-    row(OptionId::PrecSqrt, "prec_sqrt", "-prec-sqrt=", ValueType::Bool, V12_0, "precise square root"),
-    row(OptionId::Fma, "fma", "-fma=", ValueType::Bool, V12_0, "contract a multiplication and an addition"),
-    row(OptionId::KernelsUsed, "kernels_used", "-kernels-used=", ValueType::List, V12_0, "kernels to keep; others may be removed"),
-    row(OptionId::VariablesUsed, "variables_used", "-variables-used=", ValueType::List, V12_0, "variables to keep; others may be removed"),
-    row(
-        OptionId::OptimizeUnusedVariables,
-        "optimize_unused_variables",
-        "-optimize-unused-variables",
-        ValueType::Switch,
-        V12_0,
-        "remove variables that device code does not use",
-    ),
-    row(OptionId::PtxasOptions, "ptxas_options", "-Xptxas=", ValueType::List, V12_0, "one option for ptxas"),
-    row(OptionId::NvvmOptions, "nvvm_options", "-Xnvvm=", ValueType::List, V12_0, "one option for NVVM; undocumented since 12.3"),
-    row(
-        OptionId::NvvmLatest,
-        "nvvm_latest",
-        "-nvvm-latest",
-        ValueType::Switch,
-        Some(Version::new(13, 5)),
-        "use the newest NVVM for every architecture",
-    ),
-    row(
-        OptionId::SplitCompile,
-        "split_compile",
-        "-split-compile=",
-        ValueType::Integer(0, MANY),
-        V12_3,
-        "threads of one link; 0 for all processors",
-    ),
-    row(
-        OptionId::SplitCompileExtended,
-        "split_compile_extended",
-        "-split-compile-extended=",
-        ValueType::Integer(0, MANY),
-        V12_3,
-        "the same, more aggressive, with LTO only",
-    ),
-    row(
-        OptionId::JumpTableDensity,
-        "jump_table_density",
-        "-jump-table-density=",
-        ValueType::Integer(0, 101),
-        V12_3,
-        "percent of cases that make a switch a jump table, with LTO",
-    ),
-    row(OptionId::NoCache, "no_cache", "-no-cache", ValueType::Switch, Some(Version::new(12, 5)), "do not use nvJitLink's own cache"),
-    row(
-        OptionId::DeviceStackProtector,
-        "device_stack_protector",
-        "-device-stack-protector",
-        ValueType::Switch,
-        None,
-        "documented since 12.6 and accepted by no release up to 13.5",
-    ),
-    row(OptionId::Time, "time", "-time", ValueType::Switch, V12_0, "put timings into the info log"),
-    row(OptionId::Verbose, "verbose", "-verbose", ValueType::Switch, V12_0, "put more into the info log"),
-    // Last: nvJitLink before 12.8 crashes on destroying a handle whose creation failed after it had read -lto.
-    OptionRow { aliases: &["-dlto"], ..row(OptionId::Lto, "lto", "-lto", ValueType::Switch, V12_0, "optimize at link time") },
-];
-
 const V12_0: Option<Version> = Some(Version::new(12, 0));
 const V12_3: Option<Version> = Some(Version::new(12, 3));
+const V12_5: Option<Version> = Some(Version::new(12, 5));
+const V13_0: Option<Version> = Some(Version::new(13, 0));
+const V13_5: Option<Version> = Some(Version::new(13, 5));
 
+use OptionId as Id;
+use ValueType::{Bool, Choice, Integer, List, Names, Switch};
+
+/// Every option.
+#[rustfmt::skip]
+pub const OPTIONS: &[OptionRow] = &[
+    row(Id::Arch, "arch", "-arch=", ValueType::Arch, V12_0, Some("CU_JIT_TARGET"), "12.0", "the architecture to link for; compute_XX for PTX output only"),
+    row(Id::Ptx, "output", "-ptx", Switch, V12_0, None, "12.0", "give PTX instead of a cubin; every input must be LTO-IR"),
+    row(Id::Relocatable, "relocatable", "-r", Switch, V13_0, None, "13.1", "link incrementally: give another relocatable object; LTO-IR from 13.3 on"),
+    row(Id::Optimization, "optimization", "-O", Choice(&["0", "1", "2", "3"]), V12_0, Some("CU_JIT_OPTIMIZATION_LEVEL"), "12.0", "optimization level; 1 and 2 only before 12.3"),
+    row(Id::FastCompile, "fast_compile", "-Ofc=", Choice(&["min", "mid", "max"]), V12_5, None, "13.5", "trade run time for compile time"),
+    row(Id::Debug, "debug", "-g", Switch, V12_0, Some("CU_JIT_GENERATE_DEBUG_INFO"), "12.0", "generate debug information"),
+    row(Id::Lineinfo, "lineinfo", "-lineinfo", Switch, V12_0, Some("CU_JIT_GENERATE_LINE_INFO"), "12.0", "generate line information"),
+    row(Id::MaxRegisterCount, "max_register_count", "-maxrregcount=", Integer(1, MANY), V12_0, Some("CU_JIT_MAX_REGISTERS"), "12.0", "registers that a thread may use"),
+    row(Id::Ftz, "ftz", "-ftz=", Bool, V12_0, None, "12.0", "flush denormal numbers to zero"),
+    row(Id::PrecDiv, "prec_div", "-prec-div=", Bool, V12_0, None, "12.0", "precise division"),
+    row(Id::PrecSqrt, "prec_sqrt", "-prec-sqrt=", Bool, V12_0, None, "12.0", "precise square root"),
+    row(Id::Fma, "fma", "-fma=", Bool, V12_0, None, "12.0", "contract a multiplication and an addition"),
+    row(Id::KernelsUsed, "kernels_used", "-kernels-used=", Names, V12_0, None, "12.0", "kernels to keep; others may be removed"),
+    row(Id::VariablesUsed, "variables_used", "-variables-used=", Names, V12_0, None, "12.0", "variables to keep; others may be removed"),
+    row(Id::OptimizeUnusedVariables, "optimize_unused_variables", "-optimize-unused-variables", Switch, V12_0, None, "12.0", "remove variables that device code does not use"),
+    row(Id::PtxasOptions, "ptxas_options", "-Xptxas=", List, V12_0, None, "12.0", "one option for ptxas"),
+    row(Id::NvvmOptions, "nvvm_options", "-Xnvvm=", List, V12_0, None, "12.0 to 12.2 only", "one option for NVVM"),
+    row(Id::NvvmLatest, "nvvm_latest", "-nvvm-latest", Switch, V13_5, None, "13.5", "use the newest NVVM for every architecture"),
+    row(Id::SplitCompile, "split_compile", "-split-compile=", Integer(0, MANY), V12_3, None, "12.3", "threads of one link; 0 for all processors"),
+    row(Id::SplitCompileExtended, "split_compile_extended", "-split-compile-extended=", Integer(0, MANY), V12_3, None, "12.3", "the same, more aggressive, with LTO only"),
+    row(Id::JumpTableDensity, "jump_table_density", "-jump-table-density=", Integer(0, 101), V12_3, None, "12.3", "percent of cases that make a switch a jump table, with LTO only"),
+    row(Id::NoCache, "no_cache", "-no-cache", Switch, V12_5, Some("CU_JIT_CACHE_MODE"), "12.5", "do not use nvJitLink's own cache"),
+    row(Id::DeviceStackProtector, "device_stack_protector", "-device-stack-protector", Switch, None, None, "12.6", "enable stack canaries; documented, and accepted by no release up to 13.5"),
+    row(Id::Time, "time", "-time", Switch, V12_0, None, "12.0", "put timings into the info log"),
+    row(Id::Verbose, "verbose", "-verbose", Switch, V12_0, Some("CU_JIT_LOG_VERBOSE"), "12.0", "put more into the info log"),
+    // Last: nvJitLink before 12.8 crashes on destroying a handle whose creation failed after it had read -lto.
+    OptionRow { aliases: &["-dlto"], ..row(Id::Lto, "lto", "-lto", Switch, V12_0, None, "12.0", "optimize at link time; added where the inputs hold LTO-IR") },
+];
+
+#[allow(clippy::too_many_arguments)] // A row is as wide as the table.
 const fn row(
     id: OptionId,
     name: &'static str,
     spelling: &'static str,
     value: ValueType,
     since: Option<Version>,
+    driver: Option<&'static str>,
+    source: &'static str,
     help: &'static str,
 ) -> OptionRow {
-    OptionRow { id, name, spelling, aliases: &[], value, since, help }
+    OptionRow { id, name, spelling, aliases: &[], value, since, driver, help, source }
 }
 
 impl OptionId {
@@ -232,6 +177,25 @@ pub fn parse_flag(flag: &str) -> Option<(&'static OptionRow, Option<&str>)> {
     })
 }
 
+/// The flag that was probably meant, for one that is none.
+pub fn nearest_flag(flag: &str) -> Option<String> {
+    // What people know from nvcc and ptxas.
+    const KNOWN_ELSEWHERE: [(&str, &str); 7] = [
+        ("-G", "-g"),
+        ("-fmad", "-fma="),
+        ("-gpu-architecture", "-arch="),
+        ("-gpu-name", "-arch="),
+        ("-rdc", "-r"),
+        ("-v", "-verbose"),
+        ("-maxregcount", "-maxrregcount="),
+    ];
+    let name = format!("-{}", flag.trim_start_matches('-').split(['=', ' ']).next().unwrap_or_default());
+    let elsewhere = KNOWN_ELSEWHERE.iter().find(|(known, _)| *known == name).map(|(_, meant)| (*meant).to_owned());
+    let distance = |row: &OptionRow| strsim::damerau_levenshtein(&name, row.spelling.trim_end_matches('='));
+    let nearest = || OPTIONS.iter().min_by_key(|row| distance(row)).filter(|row| distance(row) <= 2 && name.len() > 3);
+    elsewhere.or_else(|| nearest().map(|row| row.spelling.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,6 +215,26 @@ mod tests {
                 let flag = if row.value == ValueType::Switch { spelling.to_string() } else { format!("{spelling}1") };
                 assert_eq!(parse_flag(&flag).map(|(found, _)| found.id), Some(row.id), "{flag}");
             }
+        }
+    }
+
+    #[test]
+    fn a_slip_is_told_what_was_meant() {
+        for (slip, meant) in [
+            ("--arch=sm_80", "-arch="),
+            ("-arch sm_80", "-arch="),
+            ("-G", "-g"),
+            ("-maxregcount=32", "-maxrregcount="),
+            ("-maxrregcount 32", "-maxrregcount="),
+            ("-prec_div=true", "-prec-div="),
+            ("-kernel-used=k", "-kernels-used="),
+            ("--lto", "-lto"),
+            ("-fmad=false", "-fma="),
+        ] {
+            assert_eq!(nearest_flag(slip).as_deref(), Some(meant), "{slip}");
+        }
+        for nonsense in ["", "-", "-x", "-bogus", "-Werror"] {
+            assert_eq!(nearest_flag(nonsense), None, "{nonsense}");
         }
     }
 

@@ -1,0 +1,239 @@
+//! The policy, over every version and without any library: never a panic, never a flag that the version refuses, a reason for everything.
+
+mod support;
+
+use std::fs;
+
+use cudalink::input::Input;
+use cudalink::policy::table::{OPTIONS, ValueType, parse_flag};
+use cudalink::policy::{Action, LibraryFacts, Plan, Request, Version};
+use cudalink::{LinkOptions, Result, ResultClass};
+use proptest::prelude::*;
+use support::fixture;
+
+const VERSIONS: [Option<Version>; 20] = {
+    const fn v(major: u32, minor: u32) -> Option<Version> {
+        Some(Version::new(major, minor))
+    }
+    [
+        None,
+        v(11, 8),
+        v(12, 0),
+        v(12, 1),
+        v(12, 2),
+        v(12, 3),
+        v(12, 4),
+        v(12, 5),
+        v(12, 6),
+        v(12, 8),
+        v(12, 9),
+        v(13, 0),
+        v(13, 1),
+        v(13, 2),
+        v(13, 3),
+        v(13, 4),
+        v(13, 5),
+        v(13, 6),
+        v(14, 0),
+        v(15, 3),
+    ]
+};
+
+const INPUTS: [&str; 14] = [
+    "12.0/kernel.ptx",
+    "12.0/helper.ltoir",
+    "12.0/kernel.cubin",
+    "12.4/helper.lto.fatbin",
+    "12.4/kernel.zip.fatbin",
+    "12.9/helper.lto.o",
+    "13.0/kernel.o",
+    "13.0/libhelper.lto.a",
+    "13.5/kernel.ptx",
+    "13.5/helper.ltoir",
+    "wide/multi.fatbin",
+    "wide/multi.o",
+    "wide/whole.cubin",
+    "wide/host_only.o",
+];
+
+fn input(file: &str) -> Input {
+    Input::new(None, fs::read(fixture(file)).unwrap(), file, &mut |_| None).unwrap()
+}
+
+fn library(version: Option<Version>) -> LibraryFacts {
+    LibraryFacts {
+        path: "libnvJitLink.so".into(),
+        version,
+        exports_linked_ltoir: version.is_none_or(|version| version >= Version::new(13, 2)),
+    }
+}
+
+fn plan(flags: &[&str], inputs: &[&str], version: Option<Version>) -> Result<Plan> {
+    let mut options = LinkOptions::default();
+    flags.iter().try_for_each(|flag| options.set_flag(flag))?;
+    let inputs: Vec<Input> = inputs.iter().map(|file| input(file)).collect();
+    let request = Request::new(&options, &inputs)?;
+    if request.finished().is_some() {
+        return Ok(request.plan_for_finished());
+    }
+    request.plan(&library(version))
+}
+
+fn class_of(flags: &[&str], inputs: &[&str], version: (u32, u32)) -> ResultClass {
+    plan(flags, inputs, Some(Version::new(version.0, version.1))).map_or_else(|error| error.class(), |_| ResultClass::Ok)
+}
+
+/// One flag of each option, with a value that it takes.
+fn flags() -> Vec<String> {
+    let value = |value_type| match value_type {
+        ValueType::Switch => "",
+        ValueType::Bool => "true",
+        ValueType::Integer(..) => "2",
+        ValueType::Choice(choices) => choices[0],
+        ValueType::Arch => "sm_80",
+        ValueType::List | ValueType::Names => "-v",
+    };
+    OPTIONS.iter().map(|row| format!("{}{}", row.spelling, value(row.value))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+    #[test]
+    fn a_plan_has_only_what_the_version_accepts_and_a_reason_for_the_rest(
+        version in proptest::sample::select(&VERSIONS[..]),
+        flags in proptest::sample::subsequence(flags(), 0..6).prop_shuffle(),
+        arch in proptest::sample::select(vec!["sm_80", "sm_86", "sm_90", "sm_90a", "sm_100f", "sm_50", "compute_80", "sm_999"]),
+        inputs in proptest::collection::vec(proptest::sample::select(&INPUTS[..]), 0..4),
+    ) {
+        let arch = format!("-arch={arch}");
+        let mut asked: Vec<&str> = flags.iter().map(String::as_str).filter(|flag| !flag.starts_with("-arch")).collect();
+        asked.push(&arch);
+        let made = plan(&asked, &inputs, version);
+        prop_assert_eq!(&made, &plan(&asked, &inputs, version));
+        asked.reverse();
+        prop_assert_eq!(&made, &plan(&asked, &inputs, version), "the order of the options matters");
+        match made {
+            Err(error) => {
+                prop_assert_ne!(error.class(), ResultClass::Internal);
+                prop_assert!(!error.to_string().is_empty());
+            }
+            Ok(plan) => {
+                let at = version.unwrap_or(Version::new(13, 5)).clamp(Version::new(12, 0), Version::new(13, 5));
+                for option in &plan.options {
+                    let (row, _) = parse_flag(option).unwrap();
+                    prop_assert!(row.since.is_some_and(|since| since <= at), "{option} on {at}");
+                    let was_asked = asked.contains(&option.as_str()) || plan.decisions.iter().any(|decision| decision.option == *option);
+                    prop_assert!(was_asked || option == "-lto", "{option} came from nowhere");
+                }
+                prop_assert!(plan.options.iter().position(|option| option == "-lto").is_none_or(|at| at + 1 == plan.options.len()));
+                prop_assert!(plan.decisions.iter().all(|decision| !decision.reason.is_empty() && !decision.rule.is_empty()));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_option_is_refused_where_the_version_lacks_it() {
+    for (flag, lacks, has) in [
+        ("-r", (12, 9), (13, 0)),
+        ("-no-cache", (12, 4), (12, 5)),
+        ("-split-compile=2", (12, 2), (12, 3)),
+        ("-Ofc=max", (12, 4), (12, 5)),
+        ("-nvvm-latest", (13, 4), (13, 5)),
+        ("-O1", (12, 3), (12, 2)),
+    ] {
+        let flags = ["-arch=sm_80", flag];
+        assert_eq!(class_of(&flags, &["12.0/kernel.ptx"], lacks), ResultClass::UnsupportedOption, "{flag}");
+        assert_eq!(class_of(&flags, &["12.0/kernel.ptx"], has), ResultClass::Ok, "{flag}");
+    }
+    assert_eq!(class_of(&["-arch=sm_80", "-device-stack-protector"], &["12.0/kernel.ptx"], (13, 5)), ResultClass::UnsupportedOption);
+    let refusal = plan(&["-arch=sm_80", "-r"], &["12.0/kernel.ptx"], Some(Version::new(12, 9))).unwrap_err().to_string();
+    assert!(refusal.contains("12.9") && refusal.contains("13.0"), "{refusal}");
+}
+
+#[test]
+fn incremental_lto_links_do_not_use_the_cache_before_13_6() {
+    let flags = ["-arch=sm_80", "-r"];
+    let options = |version| plan(&flags, &["12.0/helper.ltoir"], Some(version)).unwrap();
+    assert_eq!(options(Version::new(13, 4)).options, ["-arch=sm_80", "-r", "-no-cache", "-lto"]);
+    let fixed = options(Version::new(13, 6));
+    assert_eq!(fixed.options, ["-arch=sm_80", "-r", "-lto"]);
+    assert!(fixed.decisions.iter().any(|decision| decision.rule == "no_cache_for_incremental_lto" && decision.action == Action::Kept));
+    // Not of LTO-IR, or not incremental: the cache stays.
+    assert_eq!(plan(&flags, &["12.0/kernel.ptx"], Some(Version::new(13, 4))).unwrap().options, ["-arch=sm_80", "-r"]);
+    assert_eq!(plan(&flags[..1], &["12.0/helper.ltoir"], Some(Version::new(13, 4))).unwrap().options, ["-arch=sm_80", "-lto"]);
+    let forced = plan(&["-arch=sm_80", "-r", "-no-cache=false"], &["12.0/helper.ltoir"], Some(Version::new(13, 4))).unwrap();
+    assert!(forced.decisions.iter().any(|decision| decision.action == Action::Changed));
+    assert_eq!(class_of(&flags, &["12.0/helper.ltoir"], (13, 2)), ResultClass::UnsupportedOption);
+}
+
+#[test]
+fn lto_follows_from_the_inputs_unless_the_caller_decides() {
+    let v = Some(Version::new(13, 5));
+    let lto = |flags: &[&str], inputs: &[&str]| plan(flags, inputs, v).unwrap().options.contains(&"-lto".to_owned());
+    for file in ["12.0/helper.ltoir", "12.4/helper.lto.fatbin", "12.9/helper.lto.o", "13.0/libhelper.lto.a"] {
+        assert!(lto(&["-arch=sm_80"], &["12.0/kernel.ptx", file]), "{file}");
+    }
+    assert!(!lto(&["-arch=sm_80"], &["12.0/kernel.ptx", "12.4/kernel.zip.fatbin"]));
+    // Its LTO-IR is for sm_90.
+    assert!(!lto(&["-arch=sm_80", "-lto"], &["wide/multi.o"]));
+    assert!(lto(&["-arch=sm_90"], &["wide/multi.o"]));
+    let dropped = plan(&["-arch=sm_80", "-lto"], &["12.0/kernel.ptx"], v).unwrap();
+    assert_eq!(dropped.decisions[0].action, Action::Dropped);
+    // Off: LTO-IR alone is a contradiction, beside PTX the PTX is linked.
+    assert_eq!(class_of(&["-arch=sm_80", "-lto=false"], &["12.0/helper.ltoir"], (13, 5)), ResultClass::IncompatibleOptions);
+    assert!(!lto(&["-arch=sm_80", "-lto=false"], &["12.9/helper.lto.o"]));
+}
+
+#[test]
+fn contradictions_are_found_before_any_library_is() {
+    for flags in
+        [&["-arch=compute_80"][..], &["-arch=sm_80", "-r", "-ptx"], &["-arch=sm_80", "-ptx", "-lto=false"], &["-arch=sm_80", "-g", "-O3"]]
+    {
+        assert_eq!(class_of(flags, &["12.0/helper.ltoir"], (13, 5)), ResultClass::IncompatibleOptions, "{flags:?}");
+    }
+    assert_eq!(class_of(&["-lto"], &["12.0/helper.ltoir"], (13, 5)), ResultClass::MissingArch);
+    assert_eq!(class_of(&["-arch=sm_80", "-ptx"], &["12.0/helper.ltoir", "12.0/kernel.ptx"], (13, 5)), ResultClass::NotLtoir);
+}
+
+#[test]
+fn what_the_library_would_lose_or_cannot_read_is_refused() {
+    for (class, arch, inputs, version) in [
+        (ResultClass::InputTooNew, "sm_80", &["13.5/helper.ltoir"][..], (13, 4)),
+        (ResultClass::InputTooNew, "sm_80", &["13.5/kernel.ptx"], (12, 9)),
+        (ResultClass::InputTooNew, "sm_80", &["12.9/kernel.cubin"], (12, 4)),
+        (ResultClass::ArchMismatch, "sm_75", &["12.0/kernel.ptx"], (13, 5)),
+        (ResultClass::ArchMismatch, "sm_90", &["12.0/kernel.cubin"], (13, 5)),
+        (ResultClass::UnsupportedArch, "sm_100", &["12.0/kernel.ptx"], (12, 6)),
+        (ResultClass::NotRelocatable, "sm_80", &["wide/whole.cubin", "12.0/kernel.ptx"], (13, 5)),
+        (ResultClass::NoDeviceCode, "sm_80", &["wide/host_only.o", "wide/host_only.a"], (13, 5)),
+        (ResultClass::Ok, "sm_80", &["wide/whole.cubin"], (13, 5)),
+        (ResultClass::Ok, "sm_80", &["wide/host_only.o", "12.0/kernel.ptx"], (13, 5)),
+    ] {
+        let arch = format!("-arch={arch}");
+        assert_eq!(class_of(&[&arch], inputs, version), class, "{arch} {inputs:?} {version:?}");
+    }
+}
+
+#[test]
+fn what_an_old_library_cannot_unpack_is_given_unpacked() {
+    let unpacks = |file: &str, minor| {
+        let plan = plan(&["-arch=sm_80"], &[file], Some(Version::new(12, minor))).unwrap();
+        plan.decisions.iter().any(|decision| decision.rule == "unpack_images")
+    };
+    assert!(unpacks("wide/kernel.old.zstd.fatbin", 3));
+    assert!(!unpacks("wide/kernel.old.zstd.fatbin", 4));
+    assert!(!unpacks("12.0/kernel.zip.fatbin", 0), "LZ4 is read by every release");
+    assert_eq!(class_of(&["-arch=sm_80"], &["wide/helper.old.zstd.lto.fatbin"], (12, 3)), ResultClass::InputTooNew);
+    assert_eq!(class_of(&["-arch=sm_80"], &["wide/helper.old.zstd.lto.fatbin"], (12, 4)), ResultClass::Ok);
+}
+
+#[test]
+fn a_version_that_the_table_does_not_have_is_told() {
+    for version in [None, Some(Version::new(14, 0)), Some(Version::new(11, 8))] {
+        let plan = plan(&["-arch=sm_80"], &["12.0/kernel.ptx"], version).unwrap();
+        assert!(plan.decisions.iter().any(|decision| decision.rule == "unknown_version"), "{version:?}");
+    }
+    let plan = plan(&["-arch=sm_130"], &["12.0/kernel.ptx"], Some(Version::new(14, 0))).unwrap();
+    assert_eq!(plan.options, ["-arch=sm_130"], "a newer release may know more architectures");
+}

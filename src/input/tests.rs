@@ -242,3 +242,82 @@ fn sections_that_share_their_bytes_are_refused() {
     let Err(Problem::Damaged { what, .. }) = facts(&bytes) else { panic!() };
     assert_eq!(what, "sections that overlap");
 }
+
+/// What five releases of CUDA wrote (tests/fixtures/README.md), and the release.
+fn fixtures() -> Vec<(String, Version, Vec<u8>)> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut files = Vec::new();
+    for (folder_name, release) in
+        [("12.0", (12, 0)), ("12.4", (12, 4)), ("12.9", (12, 9)), ("13.0", (13, 0)), ("13.5", (13, 5)), ("wide", (13, 0))]
+    {
+        for entry in std::fs::read_dir(folder.join(folder_name)).unwrap() {
+            let path = entry.unwrap().path();
+            files.push((path.file_name().unwrap().to_string_lossy().into_owned(), release, std::fs::read(&path).unwrap()));
+        }
+    }
+    assert!(files.len() > 90);
+    files
+}
+
+#[test]
+fn real_files_are_what_they_are() {
+    for (name, release, bytes) in fixtures() {
+        if name == "optix.optixir" {
+            assert_eq!(facts(&bytes), Err(Problem::Unrecognized { looks_like: Some("OptiX-IR") }));
+            continue;
+        }
+        let facts = facts(&bytes).unwrap_or_else(|problem| panic!("{release:?} {name}: {problem}"));
+        let stem = name.trim_start_matches("lib").trim_start_matches("helper").trim_start_matches("kernel");
+        let (kind, parts): (_, &[&str]) = match (stem, release) {
+            ("whole.cubin", _) => (InputKind::Cubin, &["cubin sm_80"]),
+            ("multi.fatbin", _) => (InputKind::Fatbin, &["cubin sm_80", "cubin sm_90", "ptx compute_90"]),
+            ("multi.o", _) => (InputKind::Object, &["cubin sm_80", "cubin sm_90", "ltoir compute_90"]),
+            ("host_only.o", _) => (InputKind::Object, &[]),
+            ("host_only.a", _) => (InputKind::Library, &[]),
+            (".ptx", _) => (InputKind::Ptx, &["ptx compute_80"]),
+            (".ltoir", _) => (InputKind::LtoIr, &["ltoir compute_80"]),
+            (".cubin", _) => (InputKind::Cubin, &["cubin sm_80"]),
+            (".lto.fatbin", _) => (InputKind::Fatbin, &["ltoir compute_80"]),
+            (".fatbin" | ".zip.fatbin", _) => (InputKind::Fatbin, &["cubin sm_80", "ptx compute_80"]),
+            (".o", _) => (InputKind::Object, &["cubin sm_80", "ptx compute_80"]),
+            (".lto.o", _) => (InputKind::Object, &["ptx compute_80", "ltoir compute_80"]),
+            (".a", _) => (InputKind::Library, &["cubin sm_80", "ptx compute_80"]),
+            (".lto.a", _) => (InputKind::Library, &["ptx compute_80", "ltoir compute_80"]),
+            _ => panic!("{name} is not tested"),
+        };
+        assert_eq!(
+            (facts.kind, kinds(&facts).iter().map(String::as_str).collect::<Vec<_>>()),
+            (kind, parts.to_vec()),
+            "{release:?} {name}"
+        );
+        assert!(facts.warnings.is_empty(), "{release:?} {name}");
+        for part in &facts.parts {
+            let part = facts.look_inside(&bytes, part).unwrap();
+            // Of packed LTO-IR only the container version can be read, which 12.8 shares with 12.9, and 13.3 with 13.5.
+            let made_by = match release {
+                (12, 9) if part.scrambled => (12, 8),
+                (13, 5) if part.scrambled => (13, 3),
+                release => release,
+            };
+            assert_eq!(part.producer.cuda(), Some(made_by), "{release:?} {name}");
+            assert_ne!(part.relocatable, Some(name == "whole.cubin"), "{release:?} {name}");
+        }
+    }
+}
+
+#[test]
+fn truncated_and_damaged_real_files_are_survived() {
+    let mut random = Random(0xF00D);
+    for (name, release, bytes) in fixtures() {
+        let may_pass = [".ptx", ".ltoir", ".a"].iter().any(|end| name.ends_with(end));
+        for len in 0..bytes.len() {
+            let cut = facts(&bytes[..len]);
+            assert!(may_pass || cut.is_err(), "{release:?} {name} cut to {len}: {cut:?}");
+        }
+        for _ in 0..200 {
+            let mut damaged = bytes.clone();
+            random.damage(&mut damaged);
+            let _ = ask_all(&damaged, &mut |_| None);
+        }
+    }
+}

@@ -1,12 +1,13 @@
 //! Unpacking fatbin payloads, within limits.
 //!
 //! zstd is decoded by `ruzstd`: pure Rust, so `libcudalink.so` needs no C compiler and carries no second libzstd into processes that
-//! often have one of another version; it lets us bound its window before it allocates, and writes into a slice that we size.
+//! often have one of another version; it lets us bound its window before it allocates, and gives the data block by block.
 
 use std::borrow::Cow;
 
 use lz4_flex::block::decompress_into;
-use ruzstd::decoding::FrameDecoder;
+use ruzstd::decoding::errors::FrameDecoderError;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::bytes::View;
 use super::{Compression, Problem};
@@ -20,6 +21,9 @@ const LZ4_MAX_RATIO: u64 = 256;
 /// zstd may declare a window larger than what it holds; up to here we let it.
 const ZSTD_MIN_WINDOW: u64 = 8 << 20;
 
+/// How much zstd is decoded before the size is looked at.
+const ZSTD_STEP: usize = 1 << 20;
+
 pub(super) fn unpack(packed: View, compression: Compression, scrambled: bool, unpacked_size: u64) -> Result<Cow<[u8]>, Problem> {
     if scrambled {
         return Err(Problem::CannotUnpack { what: "compressed LTO-IR, which is scrambled", offset: packed.offset });
@@ -27,38 +31,58 @@ pub(super) fn unpack(packed: View, compression: Compression, scrambled: bool, un
     if compression == Compression::Stored {
         return Ok(Cow::Borrowed(packed.bytes));
     }
-    let limit = match compression {
-        Compression::Lz4 => MAX_UNPACKED_SIZE.min(packed.len().saturating_mul(LZ4_MAX_RATIO)),
-        _ => MAX_UNPACKED_SIZE,
-    };
     if unpacked_size > MAX_UNPACKED_SIZE {
         return Err(Problem::TooLarge { size: unpacked_size, limit: MAX_UNPACKED_SIZE });
     }
-    if unpacked_size > limit {
-        return Err(packed.damaged(0, format!("{} bytes of LZ4 cannot hold {unpacked_size}", packed.len())));
-    }
-    let mut bytes = zeros(unpacked_size)?;
-    let written = match compression {
-        Compression::Lz4 => decompress_into(packed.bytes, &mut bytes).map_err(|error| packed.damaged(0, format!("LZ4 data: {error}")))?,
-        Compression::Zstd => {
-            let mut decoder = FrameDecoder::new();
-            decoder.set_max_window_size(unpacked_size.max(ZSTD_MIN_WINDOW));
-            decoder.decode_all(packed.bytes, &mut bytes).map_err(|error| packed.damaged(0, format!("zstd data: {error}")))?
-        }
+    let bytes = match compression {
+        Compression::Lz4 => unpack_lz4(packed, unpacked_size)?,
+        Compression::Zstd => unpack_zstd(packed, unpacked_size)?,
         _ => return Err(Problem::CannotUnpack { what: "data compressed in a way we do not know", offset: packed.offset }),
     };
-    if written as u64 != unpacked_size {
-        return Err(packed.damaged(0, format!("{unpacked_size} bytes declared, {written} unpacked")));
+    let size = bytes.len();
+    if size as u64 != unpacked_size {
+        return Err(packed.damaged(0, format!("{unpacked_size} bytes are declared, and {size} were packed")));
     }
     Ok(Cow::Owned(bytes))
 }
 
-fn zeros(size: u64) -> Result<Vec<u8>, Problem> {
+fn unpack_lz4(packed: View, unpacked_size: u64) -> Result<Vec<u8>, Problem> {
+    if unpacked_size > packed.len().saturating_mul(LZ4_MAX_RATIO) {
+        return Err(packed.damaged(0, format!("{unpacked_size} bytes are declared, more than {} bytes of LZ4 can hold", packed.len())));
+    }
+    let mut bytes = with_room_for(unpacked_size)?;
+    bytes.resize(bytes.capacity(), 0);
+    let size = decompress_into(packed.bytes, &mut bytes).map_err(|error| packed.damaged(0, format!("LZ4 data: {error}")))?;
+    bytes.truncate(size);
+    Ok(bytes)
+}
+
+/// Decodes one zstd frame, and stops when it holds more than was declared. Memory is taken as data comes, not as it is declared.
+fn unpack_zstd(packed: View, unpacked_size: u64) -> Result<Vec<u8>, Problem> {
+    let broken = |error: FrameDecoderError| packed.damaged(0, format!("zstd data: {error}"));
+    let mut rest = packed.bytes;
+    let mut decoder = FrameDecoder::new();
+    decoder.set_max_window_size(unpacked_size.max(ZSTD_MIN_WINDOW));
+    decoder.init(&mut rest).map_err(broken)?;
+    let mut bytes = with_room_for(unpacked_size)?;
+    loop {
+        decoder.decode_blocks(&mut rest, BlockDecodingStrategy::UptoBytes(ZSTD_STEP)).map_err(broken)?;
+        let size = bytes.len().saturating_add(decoder.can_collect());
+        if size as u64 > unpacked_size {
+            return Err(packed.damaged(0, format!("{unpacked_size} bytes are declared, and {size} or more were packed")));
+        }
+        bytes.extend(decoder.collect().unwrap_or_default());
+        if decoder.is_finished() {
+            break;
+        }
+    }
+    if rest.is_empty() { Ok(bytes) } else { Err(packed.damaged(0, "zstd data with more after its end")) }
+}
+
+fn with_room_for(size: u64) -> Result<Vec<u8>, Problem> {
     let too_large = || Problem::TooLarge { size, limit: MAX_UNPACKED_SIZE };
-    let size = usize::try_from(size).map_err(|_| too_large())?;
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size).map_err(|_| too_large())?;
-    bytes.resize(size, 0);
+    bytes.try_reserve_exact(usize::try_from(size).map_err(|_| too_large())?).map_err(|_| too_large())?;
     Ok(bytes)
 }
 

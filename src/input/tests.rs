@@ -277,7 +277,8 @@ fn real_files_are_what_they_are() {
             (".ptx", _) => (InputKind::Ptx, &["ptx compute_80"]),
             (".ltoir", _) => (InputKind::LtoIr, &["ltoir compute_80"]),
             (".cubin", _) => (InputKind::Cubin, &["cubin sm_80"]),
-            (".lto.fatbin", _) => (InputKind::Fatbin, &["ltoir compute_80"]),
+            (".lto.fatbin" | ".old.zstd.lto.fatbin", _) => (InputKind::Fatbin, &["ltoir compute_80"]),
+            (".old.zstd.fatbin", _) => (InputKind::Fatbin, &["ptx compute_80"]),
             (".fatbin" | ".zip.fatbin", _) => (InputKind::Fatbin, &["cubin sm_80", "ptx compute_80"]),
             (".o", _) => (InputKind::Object, &["cubin sm_80", "ptx compute_80"]),
             (".lto.o", _) => (InputKind::Object, &["ptx compute_80", "ltoir compute_80"]),
@@ -295,6 +296,7 @@ fn real_files_are_what_they_are() {
             let part = facts.look_inside(&bytes, part).unwrap();
             // Of packed LTO-IR only the container version can be read, which 12.8 shares with 12.9, and 13.3 with 13.5.
             let made_by = match release {
+                _ if stem.starts_with(".old") => (12, 0),
                 (12, 9) if part.scrambled => (12, 8),
                 (13, 5) if part.scrambled => (13, 3),
                 release => release,

@@ -108,7 +108,8 @@ pub fn input_is_not_too_new(input: &Input, piece: &Piece, part: Option<&Part>, l
     }
     let Some((major, minor)) = part.producer.cuda() else { return Ok(()) };
     let needed = Version::new(major.into(), minor.into());
-    // 12.5 to 12.9 read the cubins of 13.x (measured), though 13.0 to 13.4 do not read those of a later minor.
+    // 12.5 to 12.9 link the cubins of 13.x, and the result runs (13.0 and 13.5 on 12.9, on an H200), though 13.0 to 13.4 refuse those
+    // of a later minor.
     let reads_newer_cubins = part.kind == PartKind::Cubin && version.major == 12 && version.minor >= 5;
     if needed <= version || reads_newer_cubins {
         return Ok(());

@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use object::Endianness;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader};
 use serde::Serialize;
 
 use crate::error::{Error, Result, ResultClass};
@@ -175,7 +178,9 @@ enum Place {
 fn places(environment: &SearchEnvironment) -> Vec<(FoundBy, Place)> {
     let mut places = Vec::new();
     let mut add = |found_by, folders: Option<Vec<PathBuf>>, otherwise| match folders {
-        Some(folders) if !folders.is_empty() => places.extend(folders.into_iter().map(|folder| (found_by, Place::Folder(folder)))),
+        Some(folders) if !folders.is_empty() => {
+            places.extend(folders.into_iter().map(|folder| (found_by, Place::Folder(std::path::absolute(&folder).unwrap_or(folder)))))
+        }
         _ => places.push((found_by, Place::NotSet(otherwise))),
     };
     let site = environment.own_file.as_deref().and_then(site_packages_of).map(|site| wheel_folders(&site));
@@ -232,35 +237,62 @@ fn sorted_entries(folder: &Path) -> Vec<PathBuf> {
     entries
 }
 
-/// The file behind an absolute path, without links, or behind a bare name that the system's loader is asked for.
+/// The file behind an absolute path, without links, or behind a bare name that the system's loader is asked for. To
+/// answer for a name the loader opens the library, which is given too.
 ///
 /// # Safety
 /// For a bare name the library's constructors run; the caller trusts the loader's files.
-pub(super) unsafe fn resolve(path: &Path) -> std::result::Result<PathBuf, Reason> {
-    let file = if path.is_absolute() {
-        path.to_owned()
+pub(super) unsafe fn resolve(path: &Path) -> std::result::Result<(PathBuf, Option<Library>), Reason> {
+    let (file, opened) = if path.is_absolute() {
+        (path.to_owned(), None)
     } else {
         // SAFETY: as the caller promises.
         let library = unsafe { open(path) }?;
         // SAFETY: only the address is used.
         let address = |name: &str| unsafe { library.get::<*const ()>(name.as_bytes()) }.ok();
         let symbol = address("nvJitLinkCreate\0").or_else(|| address("__nvJitLinkCreate_12_0\0"));
-        symbol.and_then(|symbol| file_at(*symbol)).ok_or("the loader does not say where it found it")?
+        (symbol.and_then(|symbol| file_at(*symbol)).ok_or("the loader does not say where it found it")?, Some(library))
     };
-    fs::canonicalize(file).map_err(|error| error.to_string())
+    fs::canonicalize(file).map(|file| (file, opened)).map_err(|error| error.to_string())
 }
 
-/// Opens a library. Local: its symbols do not disturb what others loaded, nor theirs ours. It is never closed.
+/// The machine that this code runs on.
+const HOST_MACHINE: elf::Machine = if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
+
+/// What the system's loader does not tell: it calls a library for another machine missing, and opening one that was cut
+/// short ends the process with SIGBUS. Everything else is left to the loader.
+fn check(file: &Path) -> std::result::Result<(), Reason> {
+    let opened = fs::File::open(file).map_err(|error| error.to_string())?;
+    let size = opened.metadata().map_err(|error| error.to_string())?.len();
+    let data = &object::ReadCache::new(opened);
+    let Ok(header) = FileHeader64::<Endianness>::parse(data) else { return Ok(()) };
+    let Ok(endian) = header.endian() else { return Ok(()) };
+    let machine = header.e_machine(endian);
+    if machine != HOST_MACHINE {
+        return Err(format!("is for another machine, number {} in ELF", machine.0));
+    }
+    let segments = header.program_headers(endian, data).map_err(|_| "is cut short".to_owned())?;
+    let end = |segment: &elf::ProgramHeader64<Endianness>| segment.p_offset(endian).saturating_add(segment.p_filesz(endian));
+    let needed = segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD).map(end).max().unwrap_or(0);
+    if size < needed {
+        return Err(format!("is cut short: it has {size} bytes and needs at least {needed}"));
+    }
+    Ok(())
+}
+
+/// Opens a library. Local: its symbols do not disturb what others loaded, nor theirs ours. Whoever uses it never closes it.
 ///
 /// # Safety
 /// The library's constructors run; the caller trusts the file.
-pub(super) unsafe fn open(path: &Path) -> std::result::Result<&'static Library, Reason> {
+pub(super) unsafe fn open(path: &Path) -> std::result::Result<Library, Reason> {
+    if path.is_absolute() {
+        check(path)?;
+    }
     // SAFETY: as the caller promises.
-    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| {
+    unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| {
         let reason = std::error::Error::source(&error).map_or_else(|| error.to_string(), |source| source.to_string());
         reason.strip_prefix(&format!("{}: ", path.display())).map_or(reason.clone(), str::to_owned)
-    })?;
-    Ok(Box::leak(Box::new(library)))
+    })
 }
 
 fn own_file() -> Option<PathBuf> {

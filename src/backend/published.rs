@@ -1,13 +1,6 @@
 //! What was found out once and holds for the life of the process.
 
 use std::ptr;
-
-#[cfg(loom)]
-use loom::sync::{
-    Mutex,
-    atomic::{AtomicPtr, Ordering},
-};
-#[cfg(not(loom))]
 use std::sync::{
     Mutex,
     atomic::{AtomicPtr, Ordering},
@@ -32,14 +25,7 @@ struct Node<K, V> {
 #[allow(clippy::new_without_default)] // Only statics are made of it.
 impl<K: PartialEq + 'static, V> Published<K, V> {
     /// An empty map.
-    #[cfg(not(loom))]
     pub const fn new() -> Self {
-        Self { newest: AtomicPtr::new(ptr::null_mut()), builder: Mutex::new(()) }
-    }
-
-    /// An empty map.
-    #[cfg(loom)]
-    pub fn new() -> Self {
         Self { newest: AtomicPtr::new(ptr::null_mut()), builder: Mutex::new(()) }
     }
 

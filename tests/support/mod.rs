@@ -25,14 +25,20 @@ pub fn fixture(path: impl AsRef<Path>) -> PathBuf {
     root().join("tests/fixtures").join(path)
 }
 
-/// The folder of what cargo built for this test: `libcudalink.so`, `libcudalink.a` and the tool.
+/// The folder of the tool that cargo built for this test.
 pub fn build_folder() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_cudalink")).parent().unwrap()
 }
 
+/// The folder of the `libcudalink.so` and `libcudalink.a` that cargo built for this test. Beside the tool there are only
+/// those of the last `cargo build`, if any.
+pub fn library_folder() -> PathBuf {
+    build_folder().join("deps")
+}
+
 /// The built `libcudalink.so`.
 pub fn shared_library() -> PathBuf {
-    build_folder().join("libcudalink.so")
+    library_folder().join("libcudalink.so")
 }
 
 /// The command line tool, with nothing in its environment that could lead it to a library.
@@ -55,7 +61,7 @@ pub fn run(command: &mut Command) -> String {
 /// Compiles a C program of `tests/c` against the built library, into a folder.
 pub fn compile_c(source: &str, folder: &Path) -> PathBuf {
     let program = folder.join(Path::new(source).file_stem().unwrap());
-    let library_folder = build_folder();
+    let library_folder = library_folder();
     run(Command::new("gcc")
         .args(["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-I"])
         .arg(root().join("include"))
@@ -63,8 +69,91 @@ pub fn compile_c(source: &str, folder: &Path) -> PathBuf {
         .arg("-o")
         .arg(&program)
         .arg("-L")
-        .arg(library_folder)
-        .args(["-lcudalink", "-lpthread"])
+        .arg(&library_folder)
+        .args(["-lcudalink", "-lpthread", "-ldl"])
         .arg(format!("-Wl,-rpath,{}", library_folder.display())));
     program
+}
+
+// Stub libraries, small C programs, and what they report.
+
+/// Compiles the stub nvJitLink as `file`; `tests/fake/nvjitlink.c` says what can be defined.
+pub fn fake(file: impl AsRef<Path>, defines: &[&str]) -> PathBuf {
+    let file = file.as_ref();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let defines = defines.iter().map(|define| format!("-D{define}"));
+    let source = root().join("tests/fake/nvjitlink.c");
+    run(Command::new("gcc")
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
+        .arg(file)
+        .args(defines)
+        .arg(source));
+    file.to_owned()
+}
+
+/// `tests/c/steps.c`, with nothing in its environment that could lead it to a library.
+pub fn steps(folder: &Path) -> Command {
+    let mut command = Command::new(compile_c("steps.c", folder));
+    for variable in ["CUDALINK_NVJITLINK", "VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// The one JSON object that the tool prints, whether it succeeds or not, and its exit status, which must be 0 or 1.
+pub fn json(command: &mut Command) -> (serde_json::Value, i32) {
+    let output = command.output().unwrap();
+    let status = output.status.code();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(status, Some(0 | 1)), "{command:?}: {}\n{stderr}", output.status);
+    let json = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{command:?}: {error}\n{stderr}"));
+    (json, status.unwrap())
+}
+
+/// The calls that reached a stub, one line each; none if it was not even loaded.
+pub fn calls(log: &Path) -> Vec<String> {
+    std::fs::read_to_string(log).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// What the tool made of a link through a stub.
+pub struct FakeLink {
+    pub json: serde_json::Value,
+    pub status: i32,
+    pub calls: Vec<String>,
+    /// What was written as output, if anything was.
+    pub output: Option<Vec<u8>>,
+}
+
+impl FakeLink {
+    /// The first words of the calls, without the loading.
+    pub fn call_names(&self) -> Vec<&str> {
+        self.calls.iter().map(|call| call.split(' ').next().unwrap()).filter(|name| !matches!(*name, "loaded" | "Version")).collect()
+    }
+
+    /// The one call of this name.
+    pub fn call(&self, name: &str) -> &str {
+        let found: Vec<&String> = self.calls.iter().filter(|call| call.split(' ').next() == Some(name)).collect();
+        assert_eq!(found.len(), 1, "{name} in {:?}", self.calls);
+        found[0]
+    }
+
+    /// The class by its name.
+    pub fn result(&self) -> &str {
+        self.json["result"].as_str().unwrap()
+    }
+
+    /// Our sentence.
+    pub fn message(&self) -> &str {
+        self.json["message"].as_str().unwrap()
+    }
+}
+
+/// `cudalink link --json --library <library> <arguments>`. Everything is written into `folder`, the log afresh.
+pub fn link_with_fake(folder: &Path, library: &Path, arguments: &[&str]) -> FakeLink {
+    let (log, output) = (folder.join("calls"), folder.join("output"));
+    let _ = (std::fs::remove_file(&log), std::fs::remove_file(&output));
+    let mut tool = cudalink();
+    tool.args(["link", "--json", "--library"]).arg(library).arg("-o").arg(&output).args(arguments).env("FAKE_LOG", &log);
+    let (json, status) = json(&mut tool);
+    FakeLink { json, status, calls: calls(&log), output: std::fs::read(output).ok() }
 }

@@ -35,7 +35,7 @@ impl NvJitLink {
     /// Links `inputs` as `plan` says. The logs are given on failure too.
     pub fn link(&self, plan: &Plan, inputs: &[Input]) -> std::result::Result<Linked, (Error, Logs)> {
         let images = images(plan, inputs).map_err(|error| (error, Logs::default()))?;
-        let mut session = Session { library: self, handle: ptr::null_mut(), image: None };
+        let mut session = Session { library: self, handle: ptr::null_mut(), left_behind: false, image: None };
         match session.run(plan, &images) {
             Ok(output) => Ok(Linked { output, logs: session.logs() }),
             Err(error) => Err((error, session.logs())),
@@ -67,6 +67,8 @@ fn images<'a>(plan: &Plan, inputs: &'a [Input]) -> Result<Vec<Image<'a>>> {
 struct Session<'a> {
     library: &'a NvJitLink,
     handle: Handle,
+    /// Destroying the handle would crash.
+    left_behind: bool,
     /// What is being added.
     image: Option<&'a Image<'a>>,
 }
@@ -98,6 +100,9 @@ impl<'a> Session<'a> {
         };
         let (code, output) = self.get(getter);
         self.check(getter.call, code)?;
+        if output.is_empty() {
+            return Err(Error::new(ResultClass::Internal, "nvJitLink reported success and gave an empty output"));
+        }
         Ok(output)
     }
 
@@ -108,12 +113,10 @@ impl<'a> Session<'a> {
         // SAFETY: `handle` is writable; `pointers` are `count` C strings that live through the call, after which none is kept.
         let code = unsafe { (self.library.entry_points.create)(&mut self.handle, count, pointers.as_ptr()) };
         let created = self.check("nvJitLinkCreate", code);
-        // A failed create still gives a handle, and its log is the only reason there is: read above, then destroyed,
+        // A failed create still gives a handle, and its log is the only reason there is. Then it is destroyed,
         // except where that crashes. There the handle is left behind.
         let crashes = self.library.facts.version.is_some_and(|version| version < SAFE_DESTROY_SINCE);
-        if created.is_err() && crashes && plan.options.iter().any(|option| option == "-lto") {
-            self.handle = ptr::null_mut();
-        }
+        self.left_behind = created.is_err() && crashes && plan.options.iter().any(|option| option == "-lto");
         created
     }
 
@@ -153,7 +156,7 @@ impl<'a> Session<'a> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        if !self.handle.is_null() {
+        if !self.handle.is_null() && !self.left_behind {
             // SAFETY: the handle came from this library's create and is destroyed once.
             unsafe { (self.library.entry_points.destroy)(&mut self.handle) };
         }

@@ -62,11 +62,13 @@ impl NvJitLink {
     /// Opens the nvJitLink at an absolute path, or the one that the system's loader has under a bare name; each file once.
     pub fn open(path: &Path) -> Result<&'static Self, Reason> {
         // SAFETY: the file is named as nvJitLink, by the caller or by its own name in a folder of the search.
-        let file = unsafe { library::resolve(path) }?;
+        let (file, _opened_by_name) = unsafe { library::resolve(path) }?;
         OPENED.get_or_try_build(file, |path| {
             // SAFETY: as above.
             let library = unsafe { library::open(path) }?;
-            let symbols = Symbols::new(library, "nvJitLink");
+            let symbols = Symbols::new(&library, "nvJitLink");
+            // A library that is refused here is closed again: the loader would go on to answer its path with it, even
+            // when another file is there. Nothing of it has been called.
             // SAFETY: each type is the C signature in nvJitLink.h of that entry point.
             let (entry_points, version_entry) = unsafe { (EntryPoints::fill(&symbols)?, symbols.optional("Version")) };
             let version = match version_entry {
@@ -74,6 +76,7 @@ impl NvJitLink {
                 None => symbols.highest_suffix("Create"),
             };
             let facts = LibraryFacts { path: path.clone(), version, exports_linked_ltoir: entry_points.linked_ltoir.is_some() };
+            std::mem::forget(library);
             Ok(Self { facts, path_for_c: c_string(&path.to_string_lossy()), has_version_entry: version_entry.is_some(), entry_points })
         })
     }

@@ -11,9 +11,8 @@ use support::{cudalink, fixture, nvjitlink};
 
 /// Runs the tool with `--json`; gives its exit status and the object that it printed.
 fn json(command: &mut Command) -> (i32, Value) {
-    let output = command.arg("--json").output().unwrap();
-    let printed = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{command:?}: {error}: {output:?}"));
-    (output.status.code().unwrap(), printed)
+    let (printed, status) = support::json(command.arg("--json"));
+    (status, printed)
 }
 
 fn link(library: &Path, folder: &Path, arguments: &[&str]) -> (i32, Value) {

@@ -12,8 +12,9 @@ fuzz_target!(|body: &[u8]| {
     let Ok(stored) = unpacked_fatbin(&bytes) else { return };
     let facts = facts.expect("what can be unpacked can be examined");
     let unpacked = examine(&stored, &mut |_| None).expect("a fatbin of our own");
-    assert_eq!(facts.parts.len(), unpacked.parts.len());
-    for (before, after) in facts.parts.iter().zip(&unpacked.parts) {
+    let readable: Vec<_> = facts.parts.iter().filter(|part| !part.scrambled).collect();
+    assert_eq!(readable.len(), unpacked.parts.len());
+    for (before, after) in readable.into_iter().zip(&unpacked.parts) {
         assert_eq!(before.kind, after.kind);
         // An entry that does not say its architecture may hold an image that does.
         assert!(before.arch.is_none() || before.arch == after.arch);

@@ -236,30 +236,50 @@ fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
 }
 
 fn inspect(matches: &ArgMatches) -> io::Result<bool> {
-    let files: Vec<&PathBuf> = matches.get_many("FILE").into_iter().flatten().collect();
-    let mut all_ok = true;
-    let mut descriptions = Vec::new();
-    for path in files {
+    let describe = |path: &PathBuf| {
         let name = path.display().to_string();
-        let description = match cudalink::linker::read(path) {
-            Ok(bytes) => json!(input::describe(&bytes, &name, &mut input::members_beside(path))),
-            Err(error) => json!({ "name": name, "kind": null, "size": null, "result": error.class(), "message": error.to_string() }),
-        };
-        all_ok &= description["result"] == "ok";
-        if !matches.get_flag("json") {
-            match description["message"].as_str() {
-                Some("") => {
-                    writeln!(io::stdout(), "{name}: {}, {} bytes", description["kind"].as_str().unwrap_or_default(), description["size"])?
-                }
-                message => writeln!(io::stdout(), "{}", message.unwrap_or_default())?,
-            }
+        match cudalink::linker::read(path) {
+            Ok(bytes) => input::describe(&bytes, &name, &mut input::members_beside(path)),
+            Err(error) => input::Description::of_failure(&name, &error),
         }
-        descriptions.push(description);
-    }
+    };
+    let descriptions: Vec<_> = matches.get_many("FILE").into_iter().flatten().map(describe).collect();
     if matches.get_flag("json") {
         print(&json!({ "inputs": descriptions }))?;
+    } else {
+        descriptions.iter().try_for_each(print_description)?;
     }
-    Ok(all_ok)
+    Ok(descriptions.iter().all(|description| description.result == ResultClass::Ok))
+}
+
+/// A small table, a line for each piece of device code.
+fn print_description(description: &input::Description) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match &description.kind {
+        Some(kind) => writeln!(out, "{}: {kind}, {} bytes", description.name, description.size)?,
+        None => writeln!(out, "{}", description.message)?,
+    }
+    for part in &description.parts {
+        let arch = part.arch.as_deref().unwrap_or("-");
+        let cuda = part.cuda.as_ref().map_or("-".to_owned(), |cuda| format!("CUDA {cuda}"));
+        let linkable = match part.relocatable {
+            Some(true) => "relocatable",
+            Some(false) => "finished",
+            None => "-",
+        };
+        let size = if part.compressed == "stored" {
+            part.size.to_string()
+        } else {
+            format!("{} of {} {}", part.size, part.unpacked_size, part.compressed)
+        };
+        let place: String = [part.member.as_deref(), part.section].into_iter().flatten().map(|place| format!("  {place}")).collect();
+        writeln!(out, "  {:<8} {arch:<13} {cuda:<10} {linkable:<12} {size}{place}", part.kind)?;
+    }
+    for text in description.warnings.iter().chain(Some(&description.message).filter(|text| description.kind.is_some() && !text.is_empty()))
+    {
+        writeln!(out, "  {text}")?;
+    }
+    Ok(())
 }
 
 fn doctor(matches: &ArgMatches) -> io::Result<bool> {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::added::error;
 use super::{Facts, MemberReader, Part, PartKind, examine};
-use crate::error::ResultClass;
+use crate::error::{Error, ResultClass};
 
 /// An input, described. What cannot be linked is described too: `result` and `message` say why it cannot.
 #[derive(Debug, Serialize)]
@@ -54,36 +54,40 @@ pub struct PartDescription {
 
 /// Describes `bytes` without keeping them. `read_member` reads the files that a thin archive names.
 pub fn describe(bytes: &[u8], name: &str, read_member: &mut MemberReader) -> Description {
-    let mut description = Description {
-        name: name.to_owned(),
-        kind: None,
-        size: bytes.len() as u64,
-        has_ltoir: false,
-        parts: Vec::new(),
-        warnings: Vec::new(),
-        result: ResultClass::Ok,
-        message: String::new(),
+    let mut description = match examine(bytes, read_member) {
+        Ok(facts) => Description::of_facts(name, facts),
+        Err(problem) => Description::of_failure(name, &error(&problem, name)),
     };
-    match examine(bytes, read_member) {
-        Ok(facts) => description.tell(facts),
-        Err(problem) => {
-            let error = error(&problem, name);
-            description.result = error.class();
-            description.message = error.to_string();
-        }
-    }
+    description.size = bytes.len() as u64;
     description
 }
 
 impl Description {
-    fn tell(&mut self, facts: Facts) {
-        self.kind = Some(facts.kind.to_string());
-        self.has_ltoir = facts.parts.iter().any(|part| part.kind == PartKind::LtoIr);
-        self.parts = facts.parts.iter().map(PartDescription::new).collect();
-        self.warnings = facts.warnings;
-        if self.parts.is_empty() {
-            self.result = ResultClass::NoDeviceCode;
-            self.message = format!("'{}' has no device code", self.name);
+    /// What is left to say of an input that could not be read or understood.
+    pub fn of_failure(name: &str, error: &Error) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: None,
+            size: 0,
+            has_ltoir: false,
+            parts: Vec::new(),
+            warnings: Vec::new(),
+            result: error.class(),
+            message: error.to_string(),
+        }
+    }
+
+    fn of_facts(name: &str, facts: Facts) -> Self {
+        let is_empty = facts.parts.is_empty();
+        Self {
+            name: name.to_owned(),
+            kind: Some(facts.kind.to_string()),
+            size: 0,
+            has_ltoir: facts.parts.iter().any(|part| part.kind == PartKind::LtoIr),
+            parts: facts.parts.iter().map(PartDescription::new).collect(),
+            warnings: facts.warnings,
+            result: if is_empty { ResultClass::NoDeviceCode } else { ResultClass::Ok },
+            message: if is_empty { format!("'{name}' has no device code") } else { String::new() },
         }
     }
 }

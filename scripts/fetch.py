@@ -3,7 +3,7 @@
 
 usage: fetch.py PACKAGE==VERSION...        e.g.  fetch.py nvjitlink==12.0.140 nvrtc==13.5.37
 
-Prints one line per argument: for nvjitlink the path of its libnvJitLink.so.*, for every other package the path of its folder.
+PACKAGE-windows is the same package for Windows. Prints one line per argument: for nvjitlink the path of its libnvJitLink.so.*, for every other package the path of its folder.
 """
 import os
 import shutil
@@ -26,6 +26,8 @@ PACKAGES = {
     "crt": (None, "nvidia-cuda-crt"),
     "cuobjdump": (None, "nvidia-cuda-cuobjdump"),
 }
+# Packages that are numbered by themselves.
+OTHER_PACKAGES = {"nvshmem": "nvidia-nvshmem-cu13", "cuvs": "libcuvs-cu13", "cudf": "libcudf-cu13"}
 
 
 class FetchError(Exception):
@@ -33,9 +35,11 @@ class FetchError(Exception):
 
 
 def package_name(short, version):
+    if short in OTHER_PACKAGES:
+        return OTHER_PACKAGES[short]
     major = version.split(".")[0]
     if short not in PACKAGES:
-        raise FetchError("unknown package '%s'; known: %s" % (short, ", ".join(sorted(PACKAGES))))
+        raise FetchError("unknown package '%s'; known: %s" % (short, ", ".join(sorted([*PACKAGES, *OTHER_PACKAGES]))))
     if not major.isdigit() or int(major) < 12:
         raise FetchError("%s==%s: the version has to start with 12 or a later CUDA release" % (short, version))
     before_13, since_13 = PACKAGES[short]
@@ -45,14 +49,16 @@ def package_name(short, version):
     return name
 
 
-def download(requirement, folder):
-    """Downloads one wheel into the folder and returns its path."""
+def download(requirement, folder, platform):
+    """Downloads one wheel into the folder and returns its path. The platform is this machine's unless one is given."""
     pip = [sys.executable, "-m", "pip"]
     if subprocess.run(pip + ["--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
         raise FetchError("%s has no pip: install the system's python3-pip package or run '%s -m ensurepip --user'"
                          % (sys.executable, sys.executable))
     command = pip + ["--disable-pip-version-check", "--no-input", "download", "--quiet", "--progress-bar", "off",
                      "--no-deps", "--only-binary=:all:", "--dest", str(folder), requirement]
+    if platform:
+        command += ["--platform", platform]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True)
     wheels = list(folder.glob("*.whl"))
     if done.returncode or len(wheels) != 1:
@@ -73,7 +79,8 @@ def unpack(wheel, folder):
 
 def fetch(short, version):
     """Returns the folder of the unpacked wheel, downloading it if it is not there yet."""
-    requirement = "%s==%s" % (package_name(short, version), version)
+    package, windows, _ = short.partition("-windows")
+    requirement = "%s==%s" % (package_name(package, version), version)
     folder = CACHE / ("%s-%s" % (short, version))
     if folder.is_dir():
         return folder
@@ -82,7 +89,7 @@ def fetch(short, version):
     work = Path(tempfile.mkdtemp(prefix=".%s-" % folder.name, dir=str(CACHE)))
     try:
         fresh = work / "unpacked"
-        unpack(download(requirement, work), fresh)
+        unpack(download(requirement, work, windows and "win_amd64"), fresh)
         try:
             fresh.rename(folder)
         except OSError:

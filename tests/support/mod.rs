@@ -14,10 +14,15 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A real nvJitLink, fetched from PyPI once.
-pub fn nvjitlink(version: &str) -> PathBuf {
-    let fetched = run(Command::new("python3").arg(root().join("scripts/fetch.py")).arg(format!("nvjitlink=={version}")));
+/// A package of NVIDIA's, fetched once; `scripts/fetch.py` says what that gives.
+pub fn fetch(package: &str, version: &str) -> PathBuf {
+    let fetched = run(Command::new("python3").arg(root().join("scripts/fetch.py")).arg(format!("{package}=={version}")));
     PathBuf::from(fetched.trim())
+}
+
+/// A real nvJitLink.
+pub fn nvjitlink(version: &str) -> PathBuf {
+    fetch("nvjitlink", version)
 }
 
 /// A file below `tests/fixtures`.

@@ -37,7 +37,7 @@
 /** Initialises a cl_linker_options: nothing is asked for. */
 #define CL_LINKER_OPTIONS_INIT \
   { sizeof(cl_linker_options), NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0 }
+    NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0 }
 
 /** Initialises a cl_diagnostic. */
 #define CL_DIAGNOSTIC_INIT { sizeof(cl_diagnostic), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 }
@@ -414,6 +414,14 @@ typedef struct cl_linker_options {
    * How many there are.
    */
   size_t pass_through_count;
+  /**
+   * Options for NVVM, one each. (`-Xnvvm=`)
+   */
+  const char *const *nvvm_options;
+  /**
+   * How many there are.
+   */
+  size_t nvvm_options_count;
 } cl_linker_options;
 
 /**

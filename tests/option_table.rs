@@ -12,9 +12,9 @@ use cudalink::policy::table::{OPTIONS, OptionId, OptionRow, ValueType};
 use support::{NVJITLINKS, nvjitlink, root};
 
 /// The last patch of each minor release, and the others that the facts of the table were measured on.
-const ALL_RELEASES: [&str; 17] = [
-    "12.0.140", "12.1.105", "12.2.140", "12.3.101", "12.4.127", "12.5.82", "12.6.85", "12.8.93", "12.9.86", "13.0.88", "13.1.115",
-    "13.2.51", "13.2.86", "13.3.33", "13.4.52", "13.4.92", "13.5.37",
+const ALL_RELEASES: [&str; 18] = [
+    "12.0.140", "12.1.105", "12.2.140", "12.3.101", "12.4.127", "12.5.82", "12.6.85", "12.8.93", "12.9.86", "13.0.39", "13.0.88",
+    "13.1.115", "13.2.51", "13.2.86", "13.3.33", "13.4.52", "13.4.92", "13.5.37",
 ];
 
 fn version_of(release: &str) -> Version {

@@ -6,6 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use cudalink::policy::Version;
+use cudalink::policy::table::{OPTIONS, OptionRow, ValueType};
 use support::{fixture, nvjitlink, root, run};
 
 /// The blocks of a language, each with the heading that it stands under.
@@ -52,6 +54,57 @@ fn the_demo_links_from_ptx_and_from_ltoir() {
     let printed = run(Command::new(root().join("scripts/demo")).current_dir(root()));
     for part in ["ptx.cubin: ", "ltoir.cubin: ", "  kernel kernel"] {
         assert!(printed.contains(part), "{printed}");
+    }
+}
+
+/// The rows of the options' table, as the README has them.
+fn option_rows() -> String {
+    let row = |row: &OptionRow| {
+        let value = match row.value {
+            ValueType::Switch => "",
+            ValueType::Bool => "true, false",
+            ValueType::Integer(..) => "N",
+            ValueType::Choice(choices) => &choices.join(", "),
+            ValueType::Arch => "sm_XX",
+            ValueType::List => "OPTION",
+            ValueType::Names => "NAME",
+        };
+        let since = row.since.map_or("none".to_owned(), |since| since.to_string());
+        let driver = row.driver.map_or(String::new(), |driver| format!("`{driver}`"));
+        format!("| {} | `{}{value}` | {since} | {driver} | {} |\n", row.name, row.spelling, row.help)
+    };
+    OPTIONS.iter().map(row).collect()
+}
+
+#[test]
+fn the_options_are_those_of_the_table() {
+    let path = root().join("README.md");
+    let readme = fs::read_to_string(&path).unwrap();
+    let (head, rest) = readme.split_once("| --- | --- | --- | --- | --- |\n").unwrap();
+    let (_, tail) = rest.split_once("\n\n").map_or(("", rest), |(_, tail)| ("", tail));
+    let expected = format!("{head}| --- | --- | --- | --- | --- |\n{}\n{tail}", option_rows());
+    if std::env::var_os("CUDALINK_BLESS").is_some() {
+        fs::write(&path, &expected).unwrap();
+    }
+    assert!(fs::read_to_string(&path).unwrap() == expected, "CUDALINK_BLESS=1 cargo test --test readme writes the README's options");
+}
+
+#[test]
+fn the_header_says_of_each_option_what_the_table_says() {
+    let header = fs::read_to_string(root().join("include/cudalink.h")).unwrap();
+    let structure = &header[header.find("typedef struct cl_linker_options").unwrap()..];
+    for row in OPTIONS.iter() {
+        let field = structure
+            .lines()
+            .position(|line| line.trim_start().trim_end_matches(';').ends_with(row.name))
+            .unwrap_or_else(|| panic!("no field {}", row.name));
+        let before: Vec<&str> = structure.lines().take(field).collect();
+        let start = before.iter().rposition(|line| line.trim() == "/**").unwrap();
+        let text = before[start..].join(" ");
+        assert!(text.contains(&format!("(`{}`)", row.spelling)), "{}: {text}", row.name);
+        if let Some(since) = row.since.filter(|since| *since > Version::new(12, 0)) {
+            assert!(text.contains(&format!("nvJitLink {since}.")), "{}: {text}", row.name);
+        }
     }
 }
 

@@ -145,6 +145,10 @@ pub struct cl_linker_options {
     pub pass_through: *const *const c_char,
     /// How many there are.
     pub pass_through_count: usize,
+    /// Options for NVVM, one each. (`-Xnvvm=`)
+    pub nvvm_options: *const *const c_char,
+    /// How many there are.
+    pub nvvm_options_count: usize,
 }
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
@@ -229,6 +233,7 @@ pub unsafe fn read(options: *const cl_linker_options) -> Result<LinkOptions> {
         (OptionId::KernelsUsed, options.kernels_used, options.kernels_used_count),
         (OptionId::VariablesUsed, options.variables_used, options.variables_used_count),
         (OptionId::PtxasOptions, options.ptxas_options, options.ptxas_options_count),
+        (OptionId::NvvmOptions, options.nvvm_options, options.nvvm_options_count),
     ] {
         // SAFETY: `list` has `count` C strings, by the header's contract.
         unsafe { for_each_text(list, count, id.row().name, |text| checked.set(id, text)) }?;

@@ -354,7 +354,7 @@ typedef struct cl_linker_options {
    */
   cl_optimization optimization;
   /**
-   * Trade run time for compile time. nvJitLink 12.5. (`-Ofc=`)
+   * Trade run time for compile time. nvJitLink 12.5. `..._MIN` and `..._MID` only from 12.9 on. (`-Ofc=`)
    */
   cl_fast_compile fast_compile;
   /**

@@ -55,7 +55,8 @@ fn flags(version: Version) -> Vec<(&'static OptionRow, String, bool)> {
             ValueType::Names | ValueType::Arch => vec!["kernel".into()],
         };
         for value in values {
-            let has = has && !(matches!(&*value, "1" | "2") && row.id == OptionId::Optimization && version >= Version::new(12, 3));
+            let limits = row.limits.iter().filter(|limit| limit.value == value);
+            let has = has && limits.into_iter().all(|limit| limit.since <= version && limit.before.is_none_or(|before| version < before));
             flags.push((row, format!("{}{value}", row.spelling), has));
         }
     }

@@ -139,6 +139,7 @@ fn an_option_is_refused_where_the_version_lacks_it() {
         ("-no-cache", (12, 4), (12, 5)),
         ("-split-compile=2", (12, 2), (12, 3)),
         ("-Ofc=max", (12, 4), (12, 5)),
+        ("-Ofc=min", (12, 8), (12, 9)),
         ("-nvvm-latest", (13, 4), (13, 5)),
         ("-O1", (12, 3), (12, 2)),
     ] {

@@ -114,7 +114,7 @@ pub struct cl_linker_options {
     pub verbose: cl_tristate,
     /// Optimization level. (`-O`)
     pub optimization: cl_optimization,
-    /// Trade run time for compile time. nvJitLink 12.5. (`-Ofc=`)
+    /// Trade run time for compile time. nvJitLink 12.5. `..._MIN` and `..._MID` only from 12.9 on. (`-Ofc=`)
     pub fast_compile: cl_fast_compile,
     /// Registers that a thread may use. (`-maxrregcount=`)
     pub max_register_count: i32,

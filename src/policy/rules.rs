@@ -44,16 +44,17 @@ pub fn option_is_known(row: &OptionRow, value: &Value, library: &LibraryFacts) -
         return Err(unsupported(library, &format!("{}, which no nvJitLink up to {NEWEST} accepts", row.spelling)));
     };
     needs(library, row.spelling, since)?;
-    match value {
-        Value::Choice(level @ ("1" | "2")) if known_version(library) >= ONLY_O0_AND_O3_SINCE => {
-            Err(unsupported(library, &format!("-O{level}, which only nvJitLink before {ONLY_O0_AND_O3_SINCE} accepts")))
+    let Value::Choice(value) = value else { return Ok(()) };
+    let Some(limit) = row.limits.iter().find(|limit| limit.value == *value) else { return Ok(()) };
+    let what = format!("{}{value}", row.spelling);
+    needs(library, &what, limit.since)?;
+    match limit.before {
+        Some(before) if known_version(library) >= before => {
+            Err(unsupported(library, &format!("{what}, which only nvJitLink before {before} has")))
         }
         _ => Ok(()),
     }
 }
-
-/// `-O1` and `-O2` are UNRECOGNIZED_OPTION from here on (measured).
-const ONLY_O0_AND_O3_SINCE: Version = Version::new(12, 3);
 
 /// LTO-IR output: 13.2 and 13.3 export the getters too, and answer INTERNAL (measured).
 pub fn ltoir_output(output: OutputKind, library: &LibraryFacts) -> Result<()> {

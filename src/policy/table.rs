@@ -59,6 +59,17 @@ pub enum ValueType {
     Names,
 }
 
+/// The releases that accept one value of a choice.
+#[derive(Debug)]
+pub struct ValueLimit {
+    /// The value.
+    pub value: &'static str,
+    /// The first release that accepts it.
+    pub since: Version,
+    /// The first release that does not any more, if any.
+    pub before: Option<Version>,
+}
+
 /// All that is known about one option.
 #[derive(Debug)]
 pub struct OptionRow {
@@ -74,6 +85,8 @@ pub struct OptionRow {
     pub value: ValueType,
     /// The first nvJitLink that accepts it (measured: `nvJitLinkCreate` of each release from 12.0 to 13.5); `None` if none does.
     pub since: Option<Version>,
+    /// Values that not every release from `since` on accepts (measured too).
+    pub limits: &'static [ValueLimit],
     /// The driver's equivalent, a `CUjit_option`; `None` if it has none.
     pub driver: Option<&'static str>,
     /// What it does, in half a sentence.
@@ -98,8 +111,10 @@ pub const OPTIONS: &[OptionRow] = &[
     row(Id::Arch, "arch", "-arch=", ValueType::Arch, V12_0, Some("CU_JIT_TARGET"), "12.0", "the architecture to link for; compute_XX for PTX output only"),
     row(Id::Ptx, "output", "-ptx", Switch, V12_0, None, "12.0", "give PTX instead of a cubin; every input must be LTO-IR"),
     row(Id::Relocatable, "relocatable", "-r", Switch, V13_0, None, "13.1", "link incrementally: give another relocatable object; LTO-IR from 13.3 on"),
-    row(Id::Optimization, "optimization", "-O", Choice(&["0", "1", "2", "3"]), V12_0, Some("CU_JIT_OPTIMIZATION_LEVEL"), "12.0", "optimization level; 1 and 2 only before 12.3"),
-    row(Id::FastCompile, "fast_compile", "-Ofc=", Choice(&["min", "mid", "max"]), V12_5, None, "13.5", "trade run time for compile time"),
+    OptionRow { limits: &[limit("1", (12, 0), V12_3), limit("2", (12, 0), V12_3)],
+        ..row(Id::Optimization, "optimization", "-O", Choice(&["0", "1", "2", "3"]), V12_0, Some("CU_JIT_OPTIMIZATION_LEVEL"), "12.0", "optimization level; 1 and 2 only before 12.3") },
+    OptionRow { limits: &[limit("min", (12, 9), None), limit("mid", (12, 9), None)],
+        ..row(Id::FastCompile, "fast_compile", "-Ofc=", Choice(&["min", "mid", "max"]), V12_5, None, "13.5", "trade run time for compile time; min and mid from 12.9 on") },
     row(Id::Debug, "debug", "-g", Switch, V12_0, Some("CU_JIT_GENERATE_DEBUG_INFO"), "12.0", "generate debug information"),
     row(Id::Lineinfo, "lineinfo", "-lineinfo", Switch, V12_0, Some("CU_JIT_GENERATE_LINE_INFO"), "12.0", "generate line information"),
     row(Id::MaxRegisterCount, "max_register_count", "-maxrregcount=", Integer(1, MANY), V12_0, Some("CU_JIT_MAX_REGISTERS"), "12.0", "registers that a thread may use"),
@@ -135,7 +150,11 @@ const fn row(
     source: &'static str,
     help: &'static str,
 ) -> OptionRow {
-    OptionRow { id, name, spelling, aliases: &[], value, since, driver, help, source }
+    OptionRow { id, name, spelling, aliases: &[], value, since, limits: &[], driver, help, source }
+}
+
+const fn limit(value: &'static str, since: (u32, u32), before: Option<Version>) -> ValueLimit {
+    ValueLimit { value, since: Version::new(since.0, since.1), before }
 }
 
 impl OptionId {

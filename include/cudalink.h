@@ -484,9 +484,9 @@ typedef struct cl_diagnostic {
    */
   int32_t backend_code;
   /**
-   * Zero.
+   * The line of the input's text that it is about, counted from 1; 0 if it is about none.
    */
-  uint32_t reserved;
+  uint32_t line;
 } cl_diagnostic;
 
 /**

@@ -178,6 +178,8 @@ pub struct Diagnostic {
     pub result: ResultClass,
     /// The name of the input that it is about.
     pub input: Option<String>,
+    /// The line of the input's text that it is about, counted from 1.
+    pub line: Option<u32>,
     /// The symbol that it is about.
     pub symbol: Option<String>,
     /// One sentence of ours: the input, what was found, what is needed.
@@ -191,7 +193,16 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A warning about an input.
     pub fn warning(result: ResultClass, input: &str, message: String) -> Self {
-        Self { severity: Severity::Warning, result, input: Some(input.to_owned()), symbol: None, message, hint: None, backend: None }
+        Self {
+            severity: Severity::Warning,
+            result,
+            input: Some(input.to_owned()),
+            line: None,
+            symbol: None,
+            message,
+            hint: None,
+            backend: None,
+        }
     }
 }
 
@@ -210,6 +221,7 @@ impl Error {
             severity: Severity::Error,
             result: class,
             input: None,
+            line: None,
             symbol: None,
             message: message.into(),
             hint: None,
@@ -220,6 +232,18 @@ impl Error {
     /// Names the input that the error is about.
     pub fn on_input(mut self, name: &str) -> Self {
         self.0.input = Some(name.to_owned());
+        self
+    }
+
+    /// Names the line of the input's text.
+    pub fn at_line(mut self, line: u32) -> Self {
+        self.0.line = Some(line);
+        self
+    }
+
+    /// Names the symbol that the error is about.
+    pub fn on_symbol(mut self, name: &str) -> Self {
+        self.0.symbol = Some(name.to_owned());
         self
     }
 

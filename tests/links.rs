@@ -31,7 +31,7 @@ const fn form(
 }
 
 const fn host_form(name: &'static str, options: &'static [&'static str], inputs: [&'static str; 2], as_fatbins: [&'static str; 2]) -> Form {
-    Form { as_fatbins: Some(as_fatbins), ..form(name, options, options, inputs) }
+    Form { as_fatbins: Some(as_fatbins), ..form(name, options, &[], inputs) }
 }
 
 const FATBINS: [&str; 2] = ["fatbin:kernel.zip.fatbin", "fatbin:helper.zip.fatbin"];
@@ -42,7 +42,7 @@ const FORMS: &[Form] = &[
     form("LTO-IR", &["-lto"], &[], ["ltoir:kernel.ltoir", "ltoir:helper.ltoir"]),
     form("cubin", &[], &[], ["cubin:kernel.cubin", "cubin:helper.cubin"]),
     form("fatbin", &[], &[], ["fatbin:kernel.fatbin", "fatbin:helper.fatbin"]),
-    form("fatbin of LTO-IR", &["-lto"], &["-lto"], ["fatbin:kernel.lto.fatbin", "fatbin:helper.lto.fatbin"]),
+    form("fatbin of LTO-IR", &["-lto"], &[], ["fatbin:kernel.lto.fatbin", "fatbin:helper.lto.fatbin"]),
     form("compressed fatbin", &[], &[], ["fatbin:kernel.zip.fatbin", "fatbin:helper.zip.fatbin"]),
     host_form("object", &[], ["object:kernel.o", "object:helper.o"], FATBINS),
     host_form("object of LTO-IR", &["-lto"], ["object:kernel.lto.o", "object:helper.lto.o"], LTO_FATBINS),

@@ -60,6 +60,7 @@ struct CDiagnostic {
     severity: cl_severity,
     result: ResultClass,
     input: Option<CString>,
+    line: u32,
     symbol: Option<CString>,
     message: CString,
     hint: Option<CString>,
@@ -90,8 +91,8 @@ pub struct cl_diagnostic {
     pub backend_text: *const c_char,
     /// The backend's own result, unchanged; its meaning depends on the library's version. 0 if none answered.
     pub backend_code: i32,
-    /// Zero.
-    pub reserved: u32,
+    /// The line of the input's text that it is about, counted from 1; 0 if it is about none.
+    pub line: u32,
 }
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
@@ -124,6 +125,7 @@ impl CDiagnostic {
             },
             result: diagnostic.result,
             input: optional(&diagnostic.input),
+            line: diagnostic.line.unwrap_or(0),
             symbol: optional(&diagnostic.symbol),
             message: c_string(&diagnostic.message),
             hint: optional(&diagnostic.hint),
@@ -145,7 +147,7 @@ impl CDiagnostic {
             backend_call: backend.map_or(ptr::null(), |(call, _, _)| call.as_ptr()),
             backend_text: backend.map_or(ptr::null(), |(_, _, text)| text.as_ptr()),
             backend_code: backend.map_or(0, |(_, code, _)| *code),
-            reserved: 0,
+            line: self.line,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What the tests share: real libraries, fixtures, and the built library and tool.
 #![allow(dead_code)] // Each test file uses its own part.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 /// The nvJitLink releases that the tests link with: the oldest, the newest, and the ends of each major version between.
 pub const NVJITLINKS: [&str; 5] = ["12.0.140", "12.4.127", "12.9.86", "13.0.88", "13.5.37"];
@@ -16,8 +18,14 @@ pub fn root() -> &'static Path {
 
 /// A package of NVIDIA's, fetched once; `scripts/fetch.py` says what that gives.
 pub fn fetch(package: &str, version: &str) -> PathBuf {
-    let fetched = run(Command::new("python3").arg(root().join("scripts/fetch.py")).arg(format!("{package}=={version}")));
-    PathBuf::from(fetched.trim())
+    static FETCHED: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let requirement = format!("{package}=={version}");
+    let mut fetched = FETCHED.lock().unwrap();
+    let path = fetched.entry(requirement.clone()).or_insert_with(|| {
+        let printed = run(Command::new("python3").arg(root().join("scripts/fetch.py")).arg(&requirement));
+        PathBuf::from(printed.trim())
+    });
+    path.clone()
 }
 
 /// A real nvJitLink.

@@ -53,7 +53,7 @@ fn large_archive(path: &Path) -> PathBuf {
         out.write_all(b"!<arch>\n").unwrap();
         for index in 0..1000 {
             let name = format!("m{index}.o/");
-            write!(out, "{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, "100644", object.len()).unwrap();
+            writeln!(out, "{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`", 0, 0, 0, "100644", object.len()).unwrap();
             out.write_all(&object).unwrap();
         }
     }

@@ -25,6 +25,7 @@ pub mod linker;
 pub mod options;
 pub mod output;
 pub mod policy;
+pub mod release;
 
 pub use error::{Diagnostic, Error, Result, ResultClass};
 pub use input::InputKind;

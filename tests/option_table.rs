@@ -6,9 +6,8 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use cudalink::policy::Version;
-use cudalink::policy::arch::targets_of;
 use cudalink::policy::table::{OPTIONS, OptionId, OptionRow, ValueType};
+use cudalink::policy::{Version, targets_of};
 use support::{NVJITLINKS, nvjitlink, root};
 
 /// The last patch of each minor release, and the others that the facts of the table were measured on.
@@ -99,12 +98,12 @@ fn check_architectures(release: &str) {
     let folder = tempfile::tempdir().unwrap();
     let ptx = folder.path().join("least.ptx");
     fs::write(&ptx, ".version 7.8\n.target sm_50\n.address_size 64\n.visible .entry kernel() { ret; }\n").unwrap();
-    let mut names: Vec<&str> = [Version::new(12, 9), Version::new(13, 5)].into_iter().flat_map(targets_of).collect();
+    let mut names: Vec<&str> = [Version::new(12, 9), Version::new(13, 5)].into_iter().flat_map(targets_of).copied().collect();
     names.extend(["35", "110b", "90f", "80a", "130"]);
     names.sort();
     names.dedup();
     let questions: Vec<String> = names.iter().map(|name| format!("-arch=sm_{name} | {}", ptx.display())).collect();
-    let known: Vec<&str> = targets_of(version_of(release)).collect();
+    let known = targets_of(version_of(release));
     for (name, answer) in names.iter().zip(ask(release, &questions)) {
         assert_eq!(answer == "ok", known.contains(name), "sm_{name} on {release}: the library answers {answer}");
     }

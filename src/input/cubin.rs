@@ -5,8 +5,8 @@ use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 use super::bytes::{Budget, View};
-use super::release::Version;
 use super::{Arch, ArchSuffix, Compression, Part, PartKind, Place, Problem, Producer, ptx};
+use crate::release::Version;
 
 /// `e_machine` of device code.
 pub(super) const EM_CUDA: u16 = 190;

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::bytes::View;
-use super::release::{self, Version};
 use super::{Arch, cubin, ltoir, unpack};
+use crate::release::{self, Version};
 
 /// What an input is as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

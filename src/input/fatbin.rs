@@ -11,8 +11,8 @@
 //! Measured on nvcc and nvFatbin 12.4 to 13.5; the public readers listed in facts/containers.md agree.
 
 use super::bytes::View;
-use super::release::Version;
 use super::{Arch, ArchSuffix, Block, Compression, Container, Facts, MAX_UNPACKED_SIZE, Part, PartKind, Place, Problem, Producer, unpack};
+use crate::release::Version;
 
 pub(super) const MAGIC: [u8; 4] = [0x50, 0xED, 0x55, 0xBA];
 

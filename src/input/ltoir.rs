@@ -10,8 +10,8 @@
 //! Measured on NVRTC 12.0 to 13.5; nothing of it is documented.
 
 use super::bytes::View;
-use super::release::Version;
 use super::{Arch, ArchSuffix, Compression, Part, PartKind, Place, Problem, Producer};
+use crate::release::Version;
 
 pub(super) const MAGIC: [u8; 4] = [0xED, 0x43, 0x4E, 0x7F];
 

@@ -27,7 +27,6 @@ mod host_object;
 mod ltoir;
 mod ptx;
 mod recognize;
-mod release;
 mod unpack;
 
 #[cfg(test)]
@@ -36,13 +35,13 @@ mod samples;
 mod tests;
 
 pub use crate::arch::{Arch, ArchSuffix};
+pub use crate::release::Version;
 pub use added::{Input, Piece, PieceKind, members_beside};
 pub use archive::MemberReader;
 pub use describe::{Description, PartDescription, describe};
 pub use facts::{Block, Compression, Container, Facts, InputKind, OutsideFile, Part, PartKind, Place, Problem, Producer};
 pub use fatbin::unpacked_fatbin;
 pub use ptx::{Ptx, read_ptx};
-pub use release::Version;
 pub use unpack::MAX_UNPACKED_SIZE;
 
 use bytes::View;

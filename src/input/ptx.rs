@@ -1,8 +1,8 @@
 //! PTX text: just enough of it to know the version, the target and the address size.
 
 use super::bytes::View;
-use super::release::Version;
 use super::{Arch, ArchSuffix, Compression, Part, PartKind, Place, Problem, Producer};
+use crate::release::Version;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 

@@ -12,6 +12,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::release;
+
 pub use plan::{Action, Decision, LibraryFacts, Plan, PlannedBackend, PlannedImage};
 pub use request::Request;
 
@@ -29,6 +31,22 @@ impl Version {
     pub const fn new(major: u32, minor: u32) -> Self {
         Self { major, minor }
     }
+
+    /// From the pair that inputs tell.
+    pub const fn of((major, minor): release::Version) -> Self {
+        Self { major: major as u32, minor: minor as u32 }
+    }
+}
+
+/// The oldest release that the tables know.
+pub const OLDEST: Version = Version::of(release::OLDEST);
+/// The newest release that the tables know.
+pub const NEWEST: Version = Version::of(release::NEWEST);
+
+/// The targets that a release links for, without their `sm_`; those of the nearest older one for a release that is in no table.
+pub fn targets_of(version: Version) -> &'static [&'static str] {
+    let part = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
+    release::targets_of((part(version.major), part(version.minor)))
 }
 
 impl fmt::Display for Version {

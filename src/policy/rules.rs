@@ -2,11 +2,10 @@
 //!
 //! "measured" is: asked of the real library of each release from 12.0 to 13.5, in a process of its own.
 
-use super::Version;
-use super::arch::targets_of;
 use super::plan::{Action, Decision, LibraryFacts};
 use super::request::Request;
-use super::table::{NEWEST, OLDEST, OptionId, OptionRow};
+use super::table::{OptionId, OptionRow};
+use super::{NEWEST, OLDEST, Version, targets_of};
 use crate::arch::Arch;
 use crate::error::{Error, Result, ResultClass};
 use crate::input::{Compression, Input, Part, PartKind, Piece};
@@ -17,10 +16,10 @@ pub fn arch_is_known(target: Arch, library: &LibraryFacts) -> Result<()> {
     let Some(version) = library.version.filter(|version| *version <= NEWEST) else { return Ok(()) };
     let asked = target.to_string();
     let name = asked.split_once('_').map_or(asked.as_str(), |(_, name)| name);
-    if targets_of(version).any(|known| known == name) {
+    let known = targets_of(version);
+    if known.contains(&name) {
         return Ok(());
     }
-    let known: Vec<&str> = targets_of(version).collect();
     let text = format!("{} does not know {target}; it knows sm_{{{}}}", library.describe(), known.join(","));
     Err(Error::new(ResultClass::UnsupportedArch, text))
 }
@@ -107,8 +106,7 @@ pub fn input_is_not_too_new(input: &Input, piece: &Piece, part: Option<&Part>, l
     if part.scrambled && version < ZSTD_SINCE {
         return too_new("compressed LTO-IR".to_owned(), ZSTD_SINCE);
     }
-    let Some((major, minor)) = part.producer.cuda() else { return Ok(()) };
-    let needed = Version::new(major.into(), minor.into());
+    let Some(needed) = part.producer.cuda().map(Version::of) else { return Ok(()) };
     // 12.5 to 12.9 link the cubins of 13.x, and the result runs (13.0 and 13.5 on 12.9, on an H200), though 13.0 to 13.4 refuse those
     // of a later minor.
     let reads_newer_cubins = part.kind == PartKind::Cubin && version.major == 12 && version.minor >= 5;

@@ -1,12 +1,10 @@
 //! One row an option. The parser of flags, the messages and the plan all read it here.
+//!
+//! The next nvJitLink is one row in [`crate::release`]; an option that it adds is one here. `cargo test --test option_table -- --ignored` asks the
+//! real libraries whether both are right.
 
 use super::Version;
 use crate::options::Value;
-
-/// The oldest release that the table knows.
-pub const OLDEST: Version = Version::new(12, 0);
-/// The newest release that the table knows.
-pub const NEWEST: Version = Version::new(13, 5);
 
 /// An option of the linker. The order is the order in which nvJitLink gets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

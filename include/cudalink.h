@@ -15,8 +15,8 @@
  * Threads. Any thread may call anything; one linker is used by one thread at a time, and different linkers are independent. A
  *   function that takes a const cl_linker may be called by several threads at once while no other function uses that linker.
  * Results. Every function that can fail returns a cl_result, CL_RESULT_OK or one class for one mistake, whatever library is
- *   underneath. cl_linker_get_message says in a sentence what the last call that failed found and needs. On failure nothing but
- *   the size_out of a getter is written.
+ *   underneath. cl_linker_get_message says in a sentence what the last call that failed found and needs. A getter that fails writes
+ *   nothing but its size_out.
  * Texts. UTF-8, and ending in a NUL. Sizes are in bytes, and count the NUL of a text.
  * Side effects. Nothing is written to stdout or stderr by cudalink (nvJitLink 12.x writes some messages of its own there, and
  *   Rust prints a fault of cudalink itself before it becomes CL_RESULT_PANIC), no process is started, and no library is searched

@@ -42,7 +42,7 @@ impl Linker {
     /// Fails as [`Input::new`] does, and with invalid_state after `complete` or a failure.
     pub fn add(&mut self, declared: Option<InputKind>, bytes: &[u8], name: &str) -> Result<()> {
         self.while_open(|linker| {
-            linker.push(Input::new(declared, bytes.to_vec(), name, &mut |_| None)?);
+            linker.push(Input::new(declared, copy(bytes, name)?, name, &mut |_| None)?);
             Ok(())
         })
     }
@@ -200,6 +200,16 @@ fn choose_library(request: &Request<'_>, explicit: Option<&Path>) -> Result<(&'s
             Err(refusals.into_iter().max_by_key(|(library, _)| library.facts().version).map_or(nothing_found, |(_, error)| error))
         }
     }
+}
+
+/// Copies an input, with room for the NUL that PTX gets. Fails with out_of_memory.
+fn copy(bytes: &[u8], name: &str) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len() + 1).map_err(|_| {
+        Error::new(ResultClass::OutOfMemory, format!("there is no memory for the {} bytes of '{name}'", bytes.len())).on_input(name)
+    })?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
 }
 
 /// Reads an input file. Fails with file_not_found or io_error.

@@ -6,6 +6,9 @@ use std::{mem, ptr, slice};
 
 use crate::error::{Error, Result, ResultClass};
 
+#[cfg(panic = "abort")]
+compile_error!("a panic is caught at the C boundary, for which cudalink has to be built with panic = \"unwind\"");
+
 /// Runs the body of an exported function; a panic becomes [`ResultClass::Panic`].
 ///
 /// What the body was changing is not looked at again after a panic: a linker is marked failed by `with_linker`.
@@ -78,7 +81,8 @@ const STRUCT_SIZE_LIMIT: usize = 4096;
 unsafe fn struct_size<T: Sized>(pointer: *const T) -> Result<usize> {
     // SAFETY: as the caller promises; `struct_size` is the first field.
     let size = unsafe { pointer.cast::<usize>().read_unaligned() };
-    if (mem::size_of::<usize>()..=STRUCT_SIZE_LIMIT).contains(&size) {
+    // No structure ends within a pointer, and half of one must not be followed.
+    if (mem::size_of::<usize>()..=STRUCT_SIZE_LIMIT).contains(&size) && size.is_multiple_of(mem::align_of::<T>()) {
         return Ok(size);
     }
     let text = format!("struct_size is {size}; this library's is {}: initialise the structure with its INIT macro", mem::size_of::<T>());
@@ -133,16 +137,17 @@ pub unsafe fn write_struct<T: Sized>(pointer: *mut T, value: &T) -> Result<()> {
 /// # Safety
 /// `buffer` is NULL or has `capacity` writable bytes; `size_out` is NULL or writable.
 pub unsafe fn give(given: &[u8], buffer: *mut u8, capacity: usize, size_out: *mut usize) -> Result<()> {
-    if size_out.is_null() && buffer.is_null() {
-        return Err(null("size_out"));
+    match (buffer.is_null(), capacity) {
+        (true, 0) if size_out.is_null() => return Err(null("size_out")),
+        (true, 1..) => return Err(null("buffer")),
+        _ => {}
     }
     if !size_out.is_null() {
         // SAFETY: as the caller promises.
         unsafe { size_out.write(given.len()) };
     }
     match (buffer.is_null(), capacity) {
-        (true, 0) => Ok(()),
-        (true, _) => Err(null("buffer")),
+        (true, _) => Ok(()),
         (false, capacity) if capacity < given.len() => {
             Err(Error::new(ResultClass::BufferTooSmall, format!("{} bytes are needed, and the buffer has {capacity}", given.len())))
         }
@@ -163,4 +168,19 @@ pub unsafe fn give_text(text: &str, buffer: *mut c_char, capacity: usize, size_o
     text.push(0);
     // SAFETY: as the caller promises.
     unsafe { give(&text, buffer.cast(), capacity, size_out) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_result_with_its_text() {
+        for body in [|| panic!("a plain text"), || panic!("{} text", "a formatted")] {
+            let error = guard::<()>(body).unwrap_err();
+            assert_eq!(error.class(), ResultClass::Panic);
+            assert!(error.to_string().contains(" text"), "{error}");
+        }
+        assert_eq!(guard_class(|| panic!("without a linker")), ResultClass::Panic);
+    }
 }

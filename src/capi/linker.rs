@@ -383,3 +383,22 @@ fn input_kind(kind: cl_input_kind) -> Result<Option<InputKind>> {
 pub(super) fn to_json(value: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::new(ResultClass::Internal, error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_linker_that_panicked_has_failed_for_good_and_says_why() {
+        let mut linker = cl_linker::new(LinkOptions::default());
+        // SAFETY: the linker is live and used here only.
+        let message = unsafe {
+            assert_eq!(with_linker(&mut linker, |_| panic!("a fault of ours")), ResultClass::Panic);
+            assert_eq!(cl_linker_diagnostic_count(&linker), 1);
+            std::ffi::CStr::from_ptr(cl_linker_get_message(&linker)).to_str().unwrap()
+        };
+        assert!(message.contains("a fault of ours"), "{message}");
+        // SAFETY: as above.
+        assert_eq!(unsafe { cl_linker_complete(&mut linker) }, ResultClass::InvalidState);
+    }
+}

@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 
-use super::boundary::{self, guard, guard_class, null};
+use super::boundary::{self, guard, guard_class};
 use super::linker::to_json;
 use super::options::{self, cl_linker_options};
 use crate::backend::library::SearchEnvironment;
@@ -71,14 +71,14 @@ pub unsafe extern "C" fn cl_library_query(options: *const cl_linker_options, inf
         // SAFETY: by the header's contract for `options`.
         let found = guard(|| unsafe { find(options, empty) }).and_then(|result| result);
         let message = found.as_ref().map_or_else(|error| c_string(&error.to_string()), |_| CString::default());
-        let message = message.as_bytes_with_nul();
-        let info = cl_library_info { message_size: message.len(), ..*found.as_ref().unwrap_or(&empty) };
+        let message = message.to_str().unwrap_or_default();
+        let info = cl_library_info { message_size: message.len() + 1, ..*found.as_ref().unwrap_or(&empty) };
         if !asked.message.is_null() && asked.message_capacity > 0 {
-            let cut = message.len().min(asked.message_capacity);
+            let cut = message.floor_char_boundary(asked.message_capacity - 1);
             // SAFETY: `message` has `message_capacity` writable bytes, by the header's contract.
             unsafe {
                 ptr::copy_nonoverlapping(message.as_ptr(), asked.message.cast(), cut);
-                asked.message.add(cut - 1).write(0);
+                asked.message.add(cut).write(0);
             }
         }
         // SAFETY: by the header's contract for `info_out`.
@@ -120,10 +120,11 @@ pub unsafe extern "C" fn cl_input_describe(
     capacity: usize,
     size_out: *mut usize,
 ) -> ResultClass {
+    if !size_out.is_null() {
+        // SAFETY: by the header's contract for `size_out`.
+        unsafe { size_out.write(0) };
+    }
     guard_class(|| {
-        if size_out.is_null() && buffer.is_null() {
-            return Err(null("size_out"));
-        }
         // SAFETY: by the header's contract for each.
         unsafe {
             let bytes = boundary::bytes(data.cast(), size, "data")?;

@@ -74,17 +74,7 @@ pub fn run(command: &mut Command) -> String {
 /// Compiles a C program of `tests/c` against the built library, into a folder.
 pub fn compile_c(source: &str, folder: &Path) -> PathBuf {
     let program = folder.join(Path::new(source).file_stem().unwrap());
-    let library_folder = library_folder();
-    run(Command::new("gcc")
-        .args(["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-I"])
-        .arg(root().join("include"))
-        .arg(root().join("tests/c").join(source))
-        .arg("-o")
-        .arg(&program)
-        .arg("-L")
-        .arg(&library_folder)
-        .args(["-lcudalink", "-lpthread", "-ldl"])
-        .arg(format!("-Wl,-rpath,{}", library_folder.display())));
+    compile_c_as(&format!("tests/c/{source}"), &program, &STRICT_C);
     program
 }
 
@@ -169,4 +159,80 @@ pub fn link_with_fake(folder: &Path, library: &Path, arguments: &[&str]) -> Fake
     tool.args(["link", "--json", "--library"]).arg(library).arg("-o").arg(&output).args(arguments).env("FAKE_LOG", &log);
     let (json, status) = json(&mut tool);
     FakeLink { json, status, calls: calls(&log), output: std::fs::read(output).ok() }
+}
+
+// What the tests in C share.
+
+/// The flags with which every C test compiles without a warning.
+pub const STRICT_C: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"];
+
+/// Compiles a C file, a path in the repository, against the header and the built library.
+pub fn compile_c_as(source: &str, program: &Path, flags: &[&str]) {
+    let library_folder = library_folder();
+    let mut gcc = Command::new("gcc");
+    gcc.args(flags).arg("-g").arg("-I").arg(root().join("include")).arg(root().join(source)).arg("-o").arg(program);
+    // cargo sets LD_LIBRARY_PATH to the folder of the tool first, which may hold an old library; only the old kind of tag is stronger.
+    gcc.arg("-L").arg(&library_folder).arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library_folder.display()));
+    gcc.args(["-lcudalink", "-lpthread", "-ldl"]);
+    run(&mut gcc);
+}
+
+/// A program of `tests/c`, with the arguments that tests/c/check.h says.
+pub struct CProgram {
+    name: &'static str,
+    release: Option<&'static str>,
+    folder: tempfile::TempDir,
+}
+
+impl CProgram {
+    /// Compiles it for a real nvJitLink of that release, or for stubs.
+    pub fn new(name: &'static str, release: Option<&'static str>, flags: &[&str]) -> Self {
+        let program = Self { name, release, folder: tempfile::tempdir().unwrap() };
+        compile_c_as(&format!("tests/c/{name}.c"), &program.file(), &[&STRICT_C[..], flags].concat());
+        program
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join(self.name)
+    }
+
+    /// The command that runs it below `wrapper`, which may be empty.
+    pub fn command(&self, wrapper: &[&str]) -> Command {
+        let mut command = match wrapper {
+            [] => Command::new(self.file()),
+            [tool, arguments @ ..] => {
+                let mut command = Command::new(tool);
+                command.args(arguments).arg(self.file());
+                command
+            }
+        };
+        let folder = self.folder.path();
+        match self.release {
+            Some(release) => command.arg(nvjitlink(release)).arg(release),
+            None => {
+                let failing = ["PLAIN", "COMPLETE=6", "LOG=\"told to fail\"", "INFO=\"told too\""];
+                command.env("FAKE_LOG", folder.join("calls"));
+                command.arg(fake(folder.join("stub.so"), &["PLAIN"])).arg(fake(folder.join("failing.so"), &failing))
+            }
+        };
+        command.arg(fixture("12.0")).env_remove("CUDALINK_NVJITLINK");
+        command
+    }
+}
+
+/// What a shared library exports, sorted, one a line: functions by name, anything else with the letter of `nm` before it.
+pub fn exported_functions(library: &Path) -> String {
+    let symbols = run(Command::new("nm").args(["-D", "--defined-only"]).arg(library));
+    let mut names: Vec<&str> = symbols.lines().map(|line| line.trim_start_matches(|c: char| c.is_ascii_hexdigit()).trim_start()).collect();
+    names.sort_unstable();
+    names.iter().map(|name| format!("{}\n", name.strip_prefix("T ").unwrap_or(name))).collect()
+}
+
+/// What `readelf -d` says of a shared library or program: the values of one tag, such as `NEEDED`.
+pub fn dynamic_values(file: &Path, tag: &str) -> Vec<String> {
+    let table = run(Command::new("readelf").args(["-d", "-W"]).arg(file));
+    let value = |line: &str| {
+        line.split_once(&format!("({tag})")).map(|(_, rest)| rest.rsplit(": ").next().unwrap().trim_matches(['[', ']', ' ']).to_owned())
+    };
+    table.lines().filter_map(value).collect()
 }

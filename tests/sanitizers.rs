@@ -1,0 +1,103 @@
+//! The C programs have no memory error and no leak, and the tools that say so are on.
+
+mod support;
+
+use std::process::{Command, Output};
+
+use support::{CProgram, STRICT_C, compile_c_as, root};
+
+const WITH_STUBS: [&str; 4] = ["states", "arguments", "structs", "describe"];
+const WITH_A_REAL_LIBRARY: [&str; 5] = ["memory_and_files", "getters", "diagnostics", "query", "threads"];
+/// The others would take minutes, and show nothing of cudalink that address sanitizer does not see too.
+const UNDER_VALGRIND: [&str; 2] = ["memory_and_files", "diagnostics"];
+
+/// A tool's own exit status, which no program of ours has.
+const FOUND: i32 = 66;
+
+struct Tool {
+    flags: &'static [&'static str],
+    wrapper: Vec<String>,
+    environment: Vec<(&'static str, String)>,
+}
+
+fn memcheck() -> Tool {
+    let suppressions = format!("--suppressions={}", root().join("tests/c/valgrind.supp").display());
+    let error_exitcode = format!("--error-exitcode={FOUND}");
+    let wrapper = ["valgrind", "--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite", &error_exitcode, &suppressions];
+    Tool { flags: &[], wrapper: wrapper.map(str::to_owned).to_vec(), environment: vec![] }
+}
+
+fn address_sanitizer() -> Tool {
+    let suppressions = root().join("tests/c/lsan.supp").display().to_string();
+    let environment = vec![
+        ("ASAN_OPTIONS", format!("detect_leaks=1:exitcode={FOUND}")),
+        ("LSAN_OPTIONS", format!("suppressions={suppressions}:print_suppressions=0:exitcode={FOUND}")),
+        ("UBSAN_OPTIONS", format!("exitcode={FOUND}")),
+    ];
+    Tool { flags: &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], wrapper: vec![], environment }
+}
+
+impl Tool {
+    fn run(&self, mut command: Command) -> Output {
+        command.envs(self.environment.iter().map(|(name, value)| (name, value))).output().unwrap()
+    }
+
+    fn finds_nothing(&self, name: &'static str, release: Option<&'static str>) {
+        let wrapper: Vec<&str> = self.wrapper.iter().map(String::as_str).collect();
+        let output = self.run(CProgram::new(name, release, self.flags).command(&wrapper));
+        assert!(output.status.success(), "{name} on {release:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// A program that does something wrong is caught by the same flags and environment.
+    fn finds(&self, fault: &str, report: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("faulty");
+        compile_c_as("tests/c/faulty.c", &program, &[&STRICT_C[..], self.flags].concat());
+        let mut words = self.wrapper.iter().map(String::as_str).chain([program.to_str().unwrap(), fault]);
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words);
+        let output = self.run(command);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(FOUND) && stderr.contains(report), "{fault}: {}\n{stderr}", output.status);
+    }
+}
+
+#[test]
+fn valgrind_is_on() {
+    memcheck().finds("reads out of bounds", "Invalid read of size 1");
+    memcheck().finds("leaks", "definitely lost");
+}
+
+#[test]
+fn valgrind_finds_nothing_with_stubs() {
+    WITH_STUBS.iter().for_each(|name| memcheck().finds_nothing(name, None));
+}
+
+#[test]
+fn valgrind_finds_nothing_with_the_oldest_library() {
+    UNDER_VALGRIND.iter().for_each(|name| memcheck().finds_nothing(name, Some("12.0.140")));
+}
+
+#[test]
+fn valgrind_finds_nothing_with_the_newest_library() {
+    UNDER_VALGRIND.iter().for_each(|name| memcheck().finds_nothing(name, Some("13.5.37")));
+}
+
+#[test]
+fn address_sanitizer_is_on() {
+    address_sanitizer().finds("reads out of bounds", "heap-buffer-overflow");
+    address_sanitizer().finds("leaks", "detected memory leaks");
+    address_sanitizer().finds("overflows", "signed integer overflow");
+}
+
+#[test]
+fn address_sanitizer_finds_nothing_with_stubs() {
+    WITH_STUBS.iter().for_each(|name| address_sanitizer().finds_nothing(name, None));
+}
+
+#[test]
+fn address_sanitizer_finds_nothing_with_real_libraries() {
+    for release in ["12.0.140", "12.9.86", "13.5.37"] {
+        WITH_A_REAL_LIBRARY.iter().for_each(|name| address_sanitizer().finds_nothing(name, Some(release)));
+    }
+}

@@ -37,7 +37,7 @@
 /** Initialises a cl_linker_options: nothing is asked for. */
 #define CL_LINKER_OPTIONS_INIT \
   { sizeof(cl_linker_options), NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0 }
+    NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0 }
 
 /** Initialises a cl_diagnostic. */
 #define CL_DIAGNOSTIC_INIT { sizeof(cl_diagnostic), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 }
@@ -422,6 +422,14 @@ typedef struct cl_linker_options {
    * How many there are.
    */
   size_t nvvm_options_count;
+  /**
+   * Kernels that the output must have, or the link fails with `CL_RESULT_MISSING_KERNEL`.
+   */
+  const char *const *required_kernels;
+  /**
+   * How many there are.
+   */
+  size_t required_kernels_count;
 } cl_linker_options;
 
 /**

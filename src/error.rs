@@ -214,6 +214,12 @@ pub struct Error(Box<Diagnostic>);
 /// The result of everything in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
+impl From<Diagnostic> for Error {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self(Box::new(diagnostic))
+    }
+}
+
 impl Error {
     /// An error of `class`, in one sentence.
     pub fn new(class: ResultClass, message: impl Into<String>) -> Self {

@@ -9,7 +9,7 @@ use crate::error::{Diagnostic, Error, Result, ResultClass};
 use crate::input::{Input, InputKind, members_beside};
 use crate::options::{Backend, LinkOptions, OutputKind, name};
 use crate::output::Output;
-use crate::policy::{Action, Decision, Plan, Request};
+use crate::policy::{Action, Decision, LinkSymbols, Plan, Request};
 
 /// One link. `add` until everything is there, `complete` once, then read.
 ///
@@ -63,21 +63,26 @@ impl Linker {
     /// Fails with no_inputs, with a class of the options, the inputs or the environment, or with what went wrong in the link.
     pub fn complete(&mut self) -> Result<()> {
         self.while_open(|linker| {
-            let (plan, linked) = match linker.make_plan()? {
-                (plan, Job::Give(output)) => (plan, Ok(Linked { output, logs: Logs::default() })),
-                (plan, Job::Link(library)) => {
-                    let linked = library.link(&plan, &linker.inputs);
-                    (plan, linked)
-                }
+            let (plan, job, symbols) = linker.make_plan()?;
+            let linked = match job {
+                Job::Give(output) => Ok(Linked { output, logs: Logs::default() }),
+                Job::Link(library) => library.link(&plan, &linker.inputs),
             };
-            let output = plan.output;
+            let kind = plan.output;
             linker.plan = Some(plan);
             let (result, logs) = match linked {
                 Ok(linked) => (Ok(linked.output), linked.logs),
                 Err((error, logs)) => (Err(error), logs),
             };
             linker.logs = logs;
-            linker.state = State::Linked(Output::new(output, result?));
+            let bytes = result.map_err(|error| {
+                let (error, more) = symbols.explain_failure(error);
+                linker.diagnostics.extend(more);
+                error
+            })?;
+            let output = Output::checked(kind, bytes)?;
+            symbols.missing_kernels(&linker.options, &output.symbols().kernels)?;
+            linker.state = State::Linked(output);
             Ok(())
         })
     }
@@ -135,17 +140,18 @@ impl Linker {
         self.inputs.len()
     }
 
-    fn make_plan(&mut self) -> Result<(Plan, Job)> {
+    fn make_plan(&mut self) -> Result<(Plan, Job, LinkSymbols)> {
         let request = Request::new(&self.options, &self.inputs)?;
         self.diagnostics.extend_from_slice(request.warnings());
         if let Some((input, part)) = request.finished() {
-            return Ok((request.plan_for_finished(), Job::Give(input.part_bytes(part)?.into_owned())));
+            let output = input.part_bytes(part)?.into_owned();
+            return Ok((request.plan_for_finished(), Job::Give(output), request.into_symbols()));
         }
         if self.options.backend == Backend::Driver {
             return Err(Error::new(ResultClass::DriverNotFound, "this version of cudalink does not link through the CUDA driver"));
         }
         let (library, plan) = choose_library(&request, self.options.library_path.as_deref())?;
-        Ok((plan, Job::Link(library)))
+        Ok((plan, Job::Link(library), request.into_symbols()))
     }
 
     fn push(&mut self, input: Input) {

@@ -57,6 +57,8 @@ pub struct LinkOptions {
     pub library_path: Option<PathBuf>,
     /// Who links.
     pub backend: Backend,
+    /// Kernels that the output must have.
+    pub required_kernels: Vec<String>,
     output: Option<OutputKind>,
     pass_through: Vec<String>,
     values: BTreeMap<OptionId, Value>,

@@ -1,33 +1,45 @@
-//! What came out of a link.
+//! What came out of a link: looked at, not believed.
 
-use object::Endianness;
-use object::elf::{FileHeader64, SymbolOther};
-use object::read::elf::{FileHeader, Sym};
-
-use crate::options::OutputKind;
+use crate::error::{Error, Result, ResultClass};
+use crate::input::{self, Facts, InputKind, SymbolKind};
+use crate::options::{OutputKind, name};
 
 /// The result of a link.
 #[derive(Clone, Debug)]
 pub struct Output {
     kind: OutputKind,
     bytes: Vec<u8>,
+    symbols: Symbols,
 }
 
-/// What a cubin's symbol table says.
+/// What the output's symbols say; nothing for LTO-IR, whose body is scrambled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols {
-    /// The kernels that it defines, by name.
+    /// The kernels that it defines.
     pub kernels: Vec<String>,
-    /// The symbols that it uses and does not define.
+    /// What it uses and does not define.
     pub undefined: Vec<String>,
 }
 
-/// The bit of `st_other` that marks an entry point (`STO_CUDA_ENTRY`; `readelf -s` of every cubin of 12.0 to 13.5 shows it on kernels only).
-const STO_CUDA_ENTRY: SymbolOther = SymbolOther(0x10);
-
 impl Output {
-    pub(crate) fn new(kind: OutputKind, bytes: Vec<u8>) -> Self {
-        Self { kind, bytes }
+    /// Looks at what a backend gave.
+    ///
+    /// Fails with link_failed if it is not a whole image of that kind.
+    pub(crate) fn checked(kind: OutputKind, bytes: Vec<u8>) -> Result<Self> {
+        let broken = |why: String| {
+            Error::new(ResultClass::LinkFailed, format!("the library reported success and gave a {} that is {why}", name(kind)))
+        };
+        let facts = input::examine(&bytes, &mut |_| None).map_err(|problem| broken(problem.to_string()))?;
+        let expected = match kind {
+            OutputKind::Cubin => InputKind::Cubin,
+            OutputKind::Ptx => InputKind::Ptx,
+            OutputKind::Ltoir => InputKind::LtoIr,
+        };
+        if facts.kind != expected {
+            return Err(broken(format!("a {}", facts.kind)));
+        }
+        let symbols = symbols(&facts, &bytes).map_err(|problem| broken(problem.to_string()))?;
+        Ok(Self { kind, bytes, symbols })
     }
 
     /// What it is.
@@ -40,28 +52,23 @@ impl Output {
         &self.bytes
     }
 
-    /// Kernels and undefined symbols of a cubin; nothing for PTX and LTO-IR.
-    pub fn symbols(&self) -> Symbols {
-        match self.kind {
-            OutputKind::Cubin => cubin_symbols(&self.bytes).unwrap_or_default(),
-            OutputKind::Ptx | OutputKind::Ltoir => Symbols::default(),
-        }
+    /// Kernels and undefined symbols.
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
     }
 }
 
-fn cubin_symbols(bytes: &[u8]) -> object::Result<Symbols> {
-    let header = FileHeader64::<Endianness>::parse(bytes)?;
-    let endian = header.endian()?;
-    let table = header.sections(endian, bytes)?.symbols(endian, bytes, object::elf::SHT_SYMTAB)?;
-    let mut symbols = Symbols::default();
-    for symbol in table.iter() {
-        let name = || String::from_utf8_lossy(table.symbol_name(endian, symbol).unwrap_or_default()).into_owned();
-        if symbol.is_undefined(endian) {
-            symbols.undefined.push(name());
-        } else if symbol.st_type() == object::elf::STT_FUNC && symbol.st_other() & STO_CUDA_ENTRY == STO_CUDA_ENTRY {
-            symbols.kernels.push(name());
+fn symbols(facts: &Facts, bytes: &[u8]) -> std::result::Result<Symbols, input::Problem> {
+    let mut found = Symbols::default();
+    for part in &facts.parts {
+        let input::Symbols::Known(symbols) = facts.symbols(bytes, part)? else { continue };
+        for symbol in symbols {
+            match (symbol.defined, symbol.kind) {
+                (false, _) => found.undefined.push(symbol.name),
+                (true, SymbolKind::Kernel) => found.kernels.push(symbol.name),
+                (true, _) => {}
+            }
         }
     }
-    symbols.undefined.retain(|name| !name.is_empty());
-    Ok(symbols)
+    Ok(found)
 }

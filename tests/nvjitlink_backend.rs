@@ -22,7 +22,7 @@ fn stub(version: &[&str], defines: &[&str]) -> (TempDir, PathBuf) {
 }
 
 fn ptx() -> String {
-    fixture("12.0/kernel.ptx").to_str().unwrap().to_owned()
+    fixture("12.0/helper.ptx").to_str().unwrap().to_owned()
 }
 
 fn ltoir() -> String {
@@ -57,7 +57,7 @@ fn hash(bytes: &[u8]) -> String {
 
 #[test]
 fn a_link_calls_in_order_and_reads_the_logs_before_destroy() {
-    let link = link(&V13_5, &["INFO=\"told\""], &["-arch=sm_80", &ptx(), &ptx()]);
+    let link = link(&V13_5, &["INFO=\"told\""], &["-arch=sm_80", &ptx(), fixture("12.0/kernel.ptx").to_str().unwrap()]);
     let expected = [
         "Create",
         "AddData",
@@ -72,7 +72,7 @@ fn a_link_calls_in_order_and_reads_the_logs_before_destroy() {
     ];
     assert_eq!(link.call_names(), expected);
     assert_eq!(link.json["logs"], json!({ "error": "", "info": "told" }));
-    assert_eq!(link.output.unwrap().len(), 64);
+    assert_eq!(link.output.unwrap(), std::fs::read(fixture("wide/whole.cubin")).unwrap());
 }
 
 #[test]
@@ -136,7 +136,8 @@ fn names_live_until_the_handle_is_destroyed() {
     let names = ["the-first-of-the-two-units-of-this-link", "the-second-of-the-two-units-of-this-link"];
     let mut steps = steps(folder.path());
     steps.env("FAKE_LOG", &log).arg("library").arg(library).args(["flag", "-arch=sm_80", "create"]);
-    names.iter().for_each(|name| _ = steps.arg("add").arg(ptx()).arg(name));
+    let files = ["12.0/helper.ptx", "12.0/kernel.ptx"].map(fixture);
+    files.iter().zip(names).for_each(|(file, name)| _ = steps.arg("add").arg(file).arg(name));
     run(steps.args(["complete", "destroy"]));
     let calls = calls(&log);
     for call in ["Complete", "Destroy"] {
@@ -228,7 +229,7 @@ fn an_output_that_the_library_does_not_give_is_a_failure() {
 
 #[test]
 fn an_empty_output_is_a_failure() {
-    let link = link(&V13_5, &["OUTPUT_SIZE=0"], &["-arch=sm_80", &ptx()]);
+    let link = link(&V13_5, &["EMPTY"], &["-arch=sm_80", &ptx()]);
     assert_ne!(link.result(), "ok", "{}", link.json);
     assert!(!link.call_names().contains(&"GetLinkedCubin"), "{:?}", link.calls);
 }
@@ -334,7 +335,7 @@ fn no_call_out_of_order_reaches_the_library() {
     let (_, of_a_link) = steps_of(&[], &["create", "add", &good, "a", "complete", "destroy"]);
     let (out, calls) =
         steps_of(&[], &["create", "add", &good, "a", "complete", "add", &good, "b", "complete", "get-cubin", "get-ltoir", "destroy"]);
-    let after = "add invalid_state|complete invalid_state|get-cubin 64 bytes, ok|get-ltoir 0 bytes, output_not_available|destroy ";
+    let after = "add invalid_state|complete invalid_state|get-cubin 3240 bytes, ok|get-ltoir 0 bytes, output_not_available|destroy ";
     assert_eq!(out.join("|"), format!("create ok|add ok|complete ok|{after}"));
     assert_eq!(calls, of_a_link, "after complete");
 

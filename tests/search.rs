@@ -263,8 +263,8 @@ fn a_wheel_beside_libcudalink_comes_before_a_virtual_environment() {
     let other = fake(venv.join("lib/python3.12/site-packages/nvidia/cu13/lib/libnvJitLink.so.13"), &["PLAIN", "MAJOR=13", "MINOR=4"]);
     let query = |steps: &mut Command| run(steps.env("VIRTUAL_ENV", &venv).arg("query"));
     let expected = |version, path: &Path, by| format!("query ok: {version} {}, by {by}\n", fs::canonicalize(path).unwrap().display());
-    // The program loads the libcudalink.so of this folder.
-    let found = query(steps(root.path()).env("LD_LIBRARY_PATH", &own));
+    // The program calls the libcudalink.so of this folder.
+    let found = query(steps(root.path()).env("LD_PRELOAD", own.join("libcudalink.so")));
     assert_eq!(found, expected("13.5", &beside, "the site-packages of libcudalink"));
     let found = query(&mut steps(root.path()));
     assert_eq!(found, expected("13.4", &other, "$VIRTUAL_ENV"), "libcudalink is in no site-packages here");
@@ -348,11 +348,7 @@ fn the_loader_is_asked_by_name_after_its_own_folders() {
     let root = tempfile::tempdir().unwrap();
     let defines = |minor| ["PLAIN", "MAJOR=13", minor];
     let opened = fake(root.path().join("of_the_host.so"), &defines("MINOR=1"));
-    let named = root.path().join("named.so");
-    let source = support::root().join("tests/fake/nvjitlink.c");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-std=gnu11", "-shared", "-fPIC", "-DPLAIN", "-DMAJOR=13", "-DMINOR=1", "-Wl,-soname,libnvJitLink.so.13", "-o"]);
-    run(gcc.arg(&named).arg(source));
+    let named = support::fake_with_flags(root.path().join("named.so"), &defines("MINOR=1"), &["-Wl,-soname,libnvJitLink.so.13"]);
     let in_folder = fake(root.path().join("ld/libnvJitLink.so.12"), &defines("MINOR=2"));
     let found =
         |path: &Path, version: &str| format!("query ok: {version} {}, by the system's loader\n", fs::canonicalize(path).unwrap().display());

@@ -80,6 +80,11 @@ fn command() -> Command {
             .value_parser(["auto", "on", "off"])
             .default_value("auto")
             .help("Optimize at link time; auto: if the inputs call for it"),
+        Arg::new("require-kernel")
+            .long("require-kernel")
+            .value_name("NAME")
+            .action(ArgAction::Append)
+            .help("A kernel that the output must have"),
         Arg::new("pass-through")
             .long("pass-through")
             .value_name("FLAG")
@@ -115,6 +120,12 @@ fn command() -> Command {
             Command::new("inspect")
                 .about("Shows what is in a file")
                 .arg(json.clone())
+                .arg(
+                    Arg::new("symbols")
+                        .long("symbols")
+                        .action(ArgAction::SetTrue)
+                        .help("Also list what it defines and needs, for which all of its code is read"),
+                )
                 .arg(path("FILE").num_args(1..).required(true).action(ArgAction::Append)),
         )
         .subcommand(Command::new("doctor").about("Shows which nvJitLink would be used, and where each was looked for").arg(json))
@@ -138,6 +149,7 @@ fn link_options(matches: &ArgMatches, flags: &[String]) -> Result<LinkOptions> {
     let text = |name| matches.get_one::<String>(name).map(String::as_str);
     let mut options = LinkOptions::default();
     options.library_path = matches.get_one::<PathBuf>("library").cloned();
+    options.required_kernels = matches.get_many("require-kernel").into_iter().flatten().cloned().collect();
     options.backend = match text("backend") {
         Some("nvjitlink") => Backend::Nvjitlink,
         Some("driver") => Backend::Driver,
@@ -184,7 +196,7 @@ fn link(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
         };
         fs::write(path, bytes)
             .map_err(|error| Error::new(ResultClass::IoError, format!("'{}' cannot be written: {error}", path.display())))?;
-        Ok((bytes.len(), output.symbols()))
+        Ok((bytes.len(), output.symbols().clone()))
     });
     let output = done.as_ref().ok().map(|(size, symbols)| {
         json!({ "kind": output_kind, "path": path, "size": size, "kernels": symbols.kernels, "undefined": symbols.undefined })
@@ -236,10 +248,11 @@ fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
 }
 
 fn inspect(matches: &ArgMatches) -> io::Result<bool> {
+    let describe_bytes = if matches.get_flag("symbols") { input::describe_with_symbols } else { input::describe };
     let describe = |path: &PathBuf| {
         let name = path.display().to_string();
         match cudalink::linker::read(path) {
-            Ok(bytes) => input::describe(&bytes, &name, &mut input::members_beside(path)),
+            Ok(bytes) => describe_bytes(&bytes, &name, &mut input::members_beside(path)),
             Err(error) => input::Description::of_failure(&name, &error),
         }
     };
@@ -274,6 +287,17 @@ fn print_description(description: &input::Description) -> io::Result<()> {
         };
         let place: String = [part.member.as_deref(), part.section].into_iter().flatten().map(|place| format!("  {place}")).collect();
         writeln!(out, "  {:<8} {arch:<13} {cuda:<10} {linkable:<12} {size}{place}", part.kind)?;
+    }
+    if let Some(symbols) = &description.symbols {
+        for symbol in &symbols.defined {
+            writeln!(out, "  {:<8} {:<6} {}", symbol.kind, symbol.binding, symbol.name)?;
+        }
+        for name in &symbols.undefined {
+            writeln!(out, "  {:<15} {name}", "undefined")?;
+        }
+        if !symbols.complete {
+            writeln!(out, "  the symbols of some parts are not known")?;
+        }
     }
     for text in description.warnings.iter().chain(Some(&description.message).filter(|text| description.kind.is_some() && !text.is_empty()))
     {

@@ -149,6 +149,10 @@ pub struct cl_linker_options {
     pub nvvm_options: *const *const c_char,
     /// How many there are.
     pub nvvm_options_count: usize,
+    /// Kernels that the output must have, or the link fails with `CL_RESULT_MISSING_KERNEL`.
+    pub required_kernels: *const *const c_char,
+    /// How many there are.
+    pub required_kernels_count: usize,
 }
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
@@ -242,6 +246,12 @@ pub unsafe fn read(options: *const cl_linker_options) -> Result<LinkOptions> {
     unsafe { for_each_text(options.flags, options.flag_count, "flags", |flag| checked.set_flag(flag)) }?;
     // SAFETY: as above.
     unsafe { for_each_text(options.pass_through, options.pass_through_count, "pass_through", |flag| checked.add_pass_through(flag)) }?;
+    let require = |name: &str| {
+        checked.required_kernels.push(name.to_owned());
+        Ok(())
+    };
+    // SAFETY: as above.
+    unsafe { for_each_text(options.required_kernels, options.required_kernels_count, "required_kernels", require) }?;
     Ok(checked)
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use super::{Facts, InputKind, MemberReader, Part, PartKind, Problem, examine, unpacked_fatbin};
+use super::{Facts, InputKind, MemberReader, Part, PartKind, Problem, Symbols, examine, unpacked_fatbin};
 use crate::error::{Error, Result, ResultClass};
 
 /// One thing to link.
@@ -115,6 +115,11 @@ impl Input {
     /// The bytes of a part, unpacked.
     pub fn part_bytes(&self, part: &Part) -> Result<Cow<'_, [u8]>> {
         self.facts.part_bytes(&self.bytes, part).map_err(|problem| error(&problem, &self.name))
+    }
+
+    /// The symbols of a part, which is unpacked for it.
+    pub fn symbols(&self, part: &Part) -> Result<Symbols> {
+        self.facts.symbols(&self.bytes, part).map_err(|problem| error(&problem, &self.name))
     }
 
     /// The text of an input that is PTX is followed by our own NUL; that of an archive member is not.

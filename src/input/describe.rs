@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::added::error;
+use super::symbols::{Summary, Symbols};
 use super::{Facts, MemberReader, Part, PartKind, examine};
 use crate::error::{Error, ResultClass};
 
@@ -19,6 +20,9 @@ pub struct Description {
     pub has_ltoir: bool,
     /// Every piece of device code, in the order of the input.
     pub parts: Vec<PartDescription>,
+    /// What it defines and needs, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbols: Option<SymbolsDescription>,
     /// What is worth telling and no error.
     pub warnings: Vec<String>,
     /// `ok`, or why it cannot be linked.
@@ -52,6 +56,29 @@ pub struct PartDescription {
     pub section: Option<&'static str>,
 }
 
+/// The symbols of an input as a whole, sorted by name.
+#[derive(Debug, Serialize)]
+pub struct SymbolsDescription {
+    /// What other inputs can see.
+    pub defined: Vec<DefinedSymbol>,
+    /// What a part needs and none of the input's parts defines; of these, [the driver](super::is_provided_by_the_driver) has some.
+    pub undefined: Vec<String>,
+    /// Whether there are no others: false if there is LTO-IR, or a part that cannot be read.
+    pub complete: bool,
+}
+
+/// A symbol that an input defines.
+#[derive(Debug, Serialize)]
+pub struct DefinedSymbol {
+    /// Its name as the linker sees it.
+    pub name: String,
+    /// `kernel`, `function` or `variable`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// `strong`, `weak` or `common`; the first of these where parts differ.
+    pub binding: &'static str,
+}
+
 /// Describes `bytes` without keeping them. `read_member` reads the files that a thin archive names.
 pub fn describe(bytes: &[u8], name: &str, read_member: &mut MemberReader) -> Description {
     let mut description = match examine(bytes, read_member) {
@@ -60,6 +87,45 @@ pub fn describe(bytes: &[u8], name: &str, read_member: &mut MemberReader) -> Des
     };
     description.size = bytes.len() as u64;
     description
+}
+
+/// The same with the symbols. Every part is unpacked and read for that, so the cost follows the size of the input.
+pub fn describe_with_symbols(bytes: &[u8], name: &str, read_member: &mut MemberReader) -> Description {
+    let mut description = match examine(bytes, read_member) {
+        Ok(facts) => {
+            let (symbols, unreadable) = SymbolsDescription::new(&facts, bytes);
+            let mut description = Description::of_facts(name, facts);
+            description.symbols = Some(symbols);
+            description.warnings.extend(unreadable);
+            description
+        }
+        Err(problem) => Description::of_failure(name, &error(&problem, name)),
+    };
+    description.size = bytes.len() as u64;
+    description
+}
+
+impl SymbolsDescription {
+    /// The symbols, and why those of some parts cannot be read.
+    fn new(facts: &Facts, bytes: &[u8]) -> (Self, Vec<String>) {
+        let mut summary = Summary::default();
+        let mut complete = true;
+        let mut unreadable = Vec::new();
+        for (index, part) in facts.parts.iter().enumerate() {
+            match facts.symbols(bytes, part) {
+                Ok(Symbols::Known(symbols)) => summary.add(symbols),
+                Ok(Symbols::Unknown) => complete = false,
+                Err(problem) => {
+                    complete = false;
+                    unreadable.push(format!("the symbols of part {index} cannot be read: {problem}"));
+                }
+            }
+        }
+        let undefined = summary.undefined().cloned().collect();
+        let defined = summary.defined.into_iter();
+        let defined = defined.map(|(name, (kind, binding))| DefinedSymbol { name, kind: kind.name(), binding: binding.name() });
+        (Self { defined: defined.collect(), undefined, complete }, unreadable)
+    }
 }
 
 impl Description {
@@ -71,6 +137,7 @@ impl Description {
             size: 0,
             has_ltoir: false,
             parts: Vec::new(),
+            symbols: None,
             warnings: Vec::new(),
             result: error.class(),
             message: error.to_string(),
@@ -85,6 +152,7 @@ impl Description {
             size: 0,
             has_ltoir: facts.parts.iter().any(|part| part.kind == PartKind::LtoIr),
             parts: facts.parts.iter().map(PartDescription::new).collect(),
+            symbols: None,
             warnings: facts.warnings,
             result: if is_empty { ResultClass::NoDeviceCode } else { ResultClass::Ok },
             message: if is_empty { format!("'{name}' has no device code") } else { String::new() },

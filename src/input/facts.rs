@@ -192,12 +192,17 @@ impl Part {
 
     /// The same for an image that is packed in the input. Damage is then told to be where the packed bytes start.
     pub(super) fn tell_unpacked(&mut self, image: &[u8]) -> Result<(), Problem> {
-        self.tell(View::new(image)).map_err(|problem| match problem {
+        self.tell(View::new(image)).map_err(|problem| self.once_unpacked(problem))
+    }
+
+    /// A problem of the unpacked image, told where the packed bytes start.
+    pub(super) fn once_unpacked(&self, problem: Problem) -> Problem {
+        match problem {
             Problem::Damaged { what, offset } => {
                 Problem::Damaged { what: format!("{what} (at {offset} once unpacked)"), offset: self.offset }
             }
             other => other,
-        })
+        }
     }
 }
 

@@ -7,8 +7,9 @@
 //! - `recognize` tells the kind by how the bytes start;
 //! - `ptx`, `ltoir` and `cubin` each read one image;
 //! - `fatbin` reads containers of images, `host_object` the sections that hold containers, `archive` the members of an archive;
+//! - `symbols` lists what an image defines and needs, of PTX with the help of `ptx_symbols`;
 //! - `added` holds an input for the linker, `describe` says what is known of it;
-//! - `unpack` is the only place that decompresses, and only when a caller asks for a part's bytes.
+//! - `unpack` is the only place that decompresses, and only when a caller asks for a part's bytes or symbols.
 #![forbid(unsafe_code)]
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::arithmetic_side_effects)]
 #![cfg_attr(
@@ -26,7 +27,9 @@ mod fatbin;
 mod host_object;
 mod ltoir;
 mod ptx;
+mod ptx_symbols;
 mod recognize;
+mod symbols;
 mod unpack;
 
 #[cfg(test)]
@@ -38,10 +41,11 @@ pub use crate::arch::{Arch, ArchSuffix};
 pub use crate::release::Version;
 pub use added::{Input, Piece, PieceKind, members_beside};
 pub use archive::MemberReader;
-pub use describe::{Description, PartDescription, describe};
+pub use describe::{DefinedSymbol, Description, PartDescription, SymbolsDescription, describe, describe_with_symbols};
 pub use facts::{Block, Compression, Container, Facts, InputKind, OutsideFile, Part, PartKind, Place, Problem, Producer};
 pub use fatbin::unpacked_fatbin;
 pub use ptx::{Ptx, read_ptx};
+pub use symbols::{Binding, Memory, Symbol, SymbolKind, Symbols, is_provided_by_the_driver, name_without_static, symbols};
 pub use unpack::MAX_UNPACKED_SIZE;
 
 use bytes::View;

@@ -33,7 +33,7 @@ pub(super) fn is_blank(view: View) -> bool {
 
 /// Whether this is PTX at all: `.version` comes before everything but blanks and comments.
 pub(super) fn is_ptx(view: View) -> bool {
-    Tokens { text: text_of(view), at: 0 }.next().is_some_and(|token| token.bytes == b".version")
+    Tokens::new(view).next().is_some_and(|token| token.bytes == b".version")
 }
 
 /// Whether this is text of some kind, told by its first bytes.
@@ -131,13 +131,18 @@ fn parse_number(digits: &str) -> Option<u32> {
 
 /// The tokens of a PTX text, without blanks and comments.
 #[derive(Clone, Copy)]
-struct Tokens<'a> {
+pub(super) struct Tokens<'a> {
     text: View<'a>,
     at: u64,
 }
 
 impl<'a> Tokens<'a> {
-    fn next(&mut self) -> Option<View<'a>> {
+    pub fn new(view: View<'a>) -> Self {
+        Tokens { text: text_of(view), at: 0 }
+    }
+
+    /// The next word or other single byte. A `"` is a token too: [`skip_string`](Self::skip_string) goes on behind the text it starts.
+    pub fn next(&mut self) -> Option<View<'a>> {
         self.skip_blanks();
         let rest = self.text.tail(self.at);
         let word = rest.bytes.iter().take_while(|&&byte| is_word(byte)).count();
@@ -145,6 +150,13 @@ impl<'a> Tokens<'a> {
         let token = rest.slice(0, word.max(1) as u64, "token").ok()?;
         self.at = self.at.saturating_add(token.len());
         Some(token)
+    }
+
+    /// Goes on after the `"` that ends a text, or after all if none does. ptxas knows no escapes, and takes line ends as they are.
+    pub fn skip_string(&mut self) {
+        let rest = self.text.tail(self.at).bytes;
+        let end = rest.iter().position(|&byte| byte == b'"').map_or(rest.len(), |end| end.saturating_add(1));
+        self.at = self.at.saturating_add(end as u64);
     }
 
     /// Takes the next token if it is this one.

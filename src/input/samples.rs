@@ -182,6 +182,34 @@ pub fn cubin(sm: u8, release: &str, arch: &str) -> Vec<u8> {
     Elf { machine: 190, os_abi: 0x41, abi: 8, flags, sections, ..Elf::default() }.bytes()
 }
 
+/// A cubin with these symbols: `st_info`, `st_other`, section, size and name.
+pub fn cubin_with_symbols(symbols: &[(u8, u8, u16, u64, &str)]) -> Vec<u8> {
+    let mut table = vec![0; 24];
+    let mut names: Vec<u8> = vec![0];
+    for (info, other, section, size, name) in symbols {
+        // The same name is there once.
+        let bytes = [name.as_bytes(), b"\0"].concat();
+        let at = names.windows(bytes.len()).position(|found| found == bytes).unwrap_or_else(|| {
+            names.extend(&bytes);
+            names.len() - bytes.len()
+        });
+        table.extend((at as u32).to_le_bytes());
+        table.extend([*info, *other]);
+        table.extend(section.to_le_bytes());
+        table.extend([0; 8]);
+        table.extend(size.to_le_bytes());
+    }
+    let sections: &[(&str, &[u8])] = &[(".text", &[0; 32]), (".symtab", &table), (".strtab", &names)];
+    let mut elf = Elf { machine: 190, os_abi: 0x41, abi: 8, flags: 0x0600_5A04, sections, ..Elf::default() }.bytes();
+    let headers = u64::from_le_bytes(elf[40..48].try_into().unwrap()) as usize;
+    let (symtab, strtab) = (headers + 2 * 64, headers + 3 * 64);
+    elf[symtab + 4..symtab + 8].copy_from_slice(&2_u32.to_le_bytes());
+    elf[symtab + 40..symtab + 44].copy_from_slice(&3_u32.to_le_bytes());
+    elf[symtab + 56..symtab + 64].copy_from_slice(&24_u64.to_le_bytes());
+    elf[strtab + 4..strtab + 8].copy_from_slice(&3_u32.to_le_bytes());
+    elf
+}
+
 pub fn tool_note(release: &str, arch: &str) -> Vec<u8> {
     let texts = ["".to_owned(), "ptxas".to_owned(), format!("Cuda compilation tools, release {release}, V{release}.1"), "Build".to_owned()];
     let mut offsets = Vec::new();

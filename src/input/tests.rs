@@ -30,6 +30,7 @@ fn ask_all(bytes: &[u8], read_member: &mut MemberReader) -> Result<Facts, Proble
     for part in &facts.parts {
         let _ = facts.part_bytes(bytes, part);
         let _ = facts.look_inside(bytes, part);
+        let _ = facts.symbols(bytes, part);
     }
     Ok(facts)
 }

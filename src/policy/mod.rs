@@ -6,6 +6,7 @@ pub mod arch;
 pub mod plan;
 mod request;
 mod rules;
+mod symbols;
 pub mod table;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use crate::release;
 
 pub use plan::{Action, Decision, LibraryFacts, Plan, PlannedBackend, PlannedImage};
 pub use request::Request;
+pub use symbols::LinkSymbols;
 
 /// The release of an nvJitLink: 12.9, 13.5. No patch level is reported by any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,6 +3,7 @@
 use super::arch::links_for;
 use super::plan::{Action, Decision, LibraryFacts, Plan, PlannedBackend, PlannedImage};
 use super::rules;
+use super::symbols::LinkSymbols;
 use super::table::OptionId;
 use crate::arch::{Arch, ArchSuffix};
 use crate::error::{Diagnostic, Error, Result, ResultClass};
@@ -18,6 +19,7 @@ pub struct Request<'a> {
     pub(super) lto: bool,
     pub(super) chosen: Vec<Chosen>,
     finished: Option<Part>,
+    symbols: LinkSymbols,
     decisions: Vec<Decision>,
     warnings: Vec<Diagnostic>,
 }
@@ -34,7 +36,8 @@ pub(super) struct Chosen {
 impl<'a> Request<'a> {
     /// Checks what holds for every library.
     ///
-    /// Fails with no_inputs, missing_arch, incompatible_options, arch_mismatch, not_ltoir, not_relocatable or no_device_code.
+    /// Fails with no_inputs, missing_arch, incompatible_options, arch_mismatch, not_ltoir, not_relocatable, no_device_code,
+    /// duplicate_symbol, missing_kernel or unresolved_symbol.
     pub fn new(options: &'a LinkOptions, inputs: &'a [Input]) -> Result<Self> {
         if inputs.is_empty() {
             return Err(Error::new(ResultClass::NoInputs, "nothing was added to link"));
@@ -43,11 +46,37 @@ impl<'a> Request<'a> {
             Error::new(ResultClass::MissingArch, "no target architecture was given").hint("set arch, or pass -arch=sm_XX")
         })?;
         contradictions(options, target)?;
-        let mut request =
-            Self { options, inputs, target, lto: false, chosen: Vec::new(), finished: None, decisions: Vec::new(), warnings: Vec::new() };
+        let mut request = Self {
+            options,
+            inputs,
+            target,
+            lto: false,
+            chosen: Vec::new(),
+            finished: None,
+            symbols: LinkSymbols::default(),
+            decisions: Vec::new(),
+            warnings: Vec::new(),
+        };
         request.decide_lto()?;
         request.choose()?;
+        request.look_at_symbols()?;
         Ok(request)
+    }
+
+    /// The symbols of what is linked.
+    pub fn into_symbols(self) -> LinkSymbols {
+        self.symbols
+    }
+
+    fn look_at_symbols(&mut self) -> Result<()> {
+        let mut symbols = LinkSymbols::default();
+        for chosen in &self.chosen {
+            let (input, piece) = self.at(chosen);
+            symbols.add(input, piece, chosen.part.as_ref())?;
+        }
+        symbols.check_used(self.options)?;
+        self.symbols = symbols;
+        Ok(())
     }
 
     /// What is worth telling and no error.

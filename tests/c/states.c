@@ -88,7 +88,7 @@ static void before_complete(const char *library) {
 
 static void after_complete(const char *library) {
   cl_linker *linker = new_linker(library);
-  char first[64], buffer[64];
+  static char first[4096], buffer[4096];
   int round, before;
   CHECK_RESULT(OK, cl_linker_add(linker, CL_INPUT_PTX, PTX, sizeof PTX, "unit"));
   CHECK_RESULT(OK, cl_linker_complete(linker));

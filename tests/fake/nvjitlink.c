@@ -11,7 +11,8 @@
  *   CREATE, ADD, COMPLETE, GET   the number that this call answers; after a failure the error log says LOG
  *   LOG                   the error log after a failure; without it the log is empty
  *   INFO                  the info log; without it the log is empty
- *   OUTPUT_SIZE           what the size getters of the output answer
+ *   EMPTY                 the size getters of the output answer 0; without it the output is a real image of its kind
+ *   FIXTURES              the folder of those images
  *   CRASHING_DESTROY      destroy aborts if create read -lto and failed, as 12.0 to 12.6 do
  *
  * Like the real one it keeps the address of a name, not the name, and writes one byte where it says that the log has size 0.
@@ -43,17 +44,25 @@
 #ifndef INFO
 #define INFO ""
 #endif
-#ifndef OUTPUT_SIZE
-#define OUTPUT_SIZE 64
-#endif
 
 struct handle {
     const char *names[16];
     int name_count, failed, lto, number;
 };
 
-/* An ELF header of a cubin: class, data and version, then type executable, machine 190, header size. */
-static const unsigned char output[OUTPUT_SIZE + 64] = {[0] = 0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = 2, [18] = 190, [20] = 1, [52] = 64};
+/* A cubin with the kernel `kernel`, PTX that ends in a NUL, and LTO-IR. */
+#define IMAGE(name, file)                                                                                             \
+    __asm__(".pushsection .rodata\n" #name ": .incbin \"" FIXTURES file "\"\n.byte 0\n" #name "_end:\n.popsection");   \
+    extern const unsigned char name[] __attribute__((visibility("hidden")));                                          \
+    extern const unsigned char name##_end[] __attribute__((visibility("hidden")));
+IMAGE(cubin, "/wide/whole.cubin")
+IMAGE(ptx, "/12.0/kernel.ptx")
+IMAGE(ltoir, "/12.0/helper.ltoir")
+#ifdef EMPTY
+#define SIZE_OF(name) 0
+#else
+#define SIZE_OF(name) (size_t)(name##_end - name)
+#endif
 static int handle_count;
 
 /* One write a line, so that threads do not mix. */
@@ -202,10 +211,10 @@ int ENTRY(Complete)(struct handle *handle)
         return answer(handle, (code));                                  \
     }
 
-GETTER(LinkedCubin, output, OUTPUT_SIZE, GET)
-GETTER(LinkedPtx, output, OUTPUT_SIZE, GET)
+GETTER(LinkedCubin, cubin, SIZE_OF(cubin) - (SIZE_OF(cubin) > 0), GET)
+GETTER(LinkedPtx, ptx, SIZE_OF(ptx), GET)
 #ifdef LINKED_LTOIR
-GETTER(LinkedLTOIR, output, OUTPUT_SIZE, GET)
+GETTER(LinkedLTOIR, ltoir, SIZE_OF(ltoir) - (SIZE_OF(ltoir) > 0), GET)
 #endif
 GETTER(ErrorLog, LOG, error_log_size(handle), 0)
 GETTER(InfoLog, INFO, sizeof INFO == 1 ? 0 : sizeof INFO, 0)

@@ -82,6 +82,11 @@ pub fn compile_c(source: &str, folder: &Path) -> PathBuf {
 
 /// Compiles the stub nvJitLink as `file`; `tests/fake/nvjitlink.c` says what can be defined.
 pub fn fake(file: impl AsRef<Path>, defines: &[&str]) -> PathBuf {
+    fake_with_flags(file, defines, &[])
+}
+
+/// The same, with flags for gcc.
+pub fn fake_with_flags(file: impl AsRef<Path>, defines: &[&str], flags: &[&str]) -> PathBuf {
     let file = file.as_ref();
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let defines = defines.iter().map(|define| format!("-D{define}"));
@@ -90,6 +95,8 @@ pub fn fake(file: impl AsRef<Path>, defines: &[&str]) -> PathBuf {
         .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
         .arg(file)
         .args(defines)
+        .args(flags)
+        .arg(format!("-DFIXTURES=\"{}\"", fixture("").display()))
         .arg(source));
     file.to_owned()
 }

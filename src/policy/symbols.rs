@@ -1,0 +1,167 @@
+//! Symbols across the inputs of a link: what is defined twice, what nobody defines, which kernels have to come out.
+//!
+//! nvJitLink from 12.6 on answers success to a symbol that is defined twice in PTX or cubins, and before 12.9 it names an unresolved
+//! one on stderr only. The bodies of LTO-IR are scrambled, so of LTO-IR nothing is known here; of two LTO-IR the library itself reports
+//! a duplicate, of LTO-IR against PTX or a cubin nobody does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
+use crate::input::{Binding, Input, Part, Piece, Symbol, SymbolKind, Symbols, is_provided_by_the_driver, name_without_static};
+use crate::options::{LinkOptions, Value};
+use crate::policy::table::OptionId;
+
+/// The symbols of everything that is linked.
+#[derive(Debug, Default)]
+pub struct LinkSymbols {
+    defined: BTreeMap<String, Definition>,
+    /// Who needs what, by the pieces' names.
+    wanted: BTreeMap<String, Vec<String>>,
+    /// What is defined as static only, and where.
+    statics: BTreeMap<String, String>,
+    /// Some part tells nothing of its symbols.
+    has_unknown: bool,
+}
+
+#[derive(Debug)]
+struct Definition {
+    kind: SymbolKind,
+    binding: Binding,
+    piece: String,
+}
+
+impl LinkSymbols {
+    /// Takes in the symbols of one part that is linked.
+    ///
+    /// Fails with duplicate_symbol if it defines what another one does, and as [`Input::symbols`] does.
+    pub(super) fn add(&mut self, input: &Input, piece: &Piece, part: Option<&Part>) -> Result<()> {
+        let Some(part) = part else {
+            self.has_unknown = true;
+            return Ok(());
+        };
+        match input.symbols(part)? {
+            Symbols::Unknown => self.has_unknown = true,
+            Symbols::Known(symbols) => {
+                for symbol in symbols {
+                    self.add_symbol(symbol, input, piece)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_symbol(&mut self, symbol: Symbol, input: &Input, piece: &Piece) -> Result<()> {
+        let Symbol { name, kind, binding, defined, .. } = symbol;
+        if !defined {
+            let pieces = self.wanted.entry(name).or_default();
+            if pieces.last() != Some(&piece.name) {
+                pieces.push(piece.name.clone());
+            }
+            return Ok(());
+        }
+        if binding == Binding::Local {
+            let bare = name_without_static(&name).unwrap_or(name);
+            self.statics.entry(bare).or_insert_with(|| piece.name.clone());
+            return Ok(());
+        }
+        let Some(first) = self.defined.get_mut(&name) else {
+            self.defined.insert(name, Definition { kind, binding, piece: piece.name.clone() });
+            return Ok(());
+        };
+        let is_other_kind = (first.kind == SymbolKind::Variable) != (kind == SymbolKind::Variable);
+        if is_other_kind || (first.binding == Binding::Strong && binding == Binding::Strong) {
+            let text = match is_other_kind {
+                true => format!("'{name}' is a {} in '{}' and a {} in '{}'", first.kind.name(), first.piece, kind.name(), piece.name),
+                false => format!("'{name}' is defined in '{}' and again in '{}'", first.piece, piece.name),
+            };
+            return Err(Error::new(ResultClass::DuplicateSymbol, text).on_input(input.name()).on_symbol(&name));
+        }
+        if binding < first.binding {
+            *first = Definition { kind, binding, piece: piece.name.clone() };
+        }
+        Ok(())
+    }
+
+    /// The names given to `kernels_used` and `variables_used` are defined. With LTO-IR among the inputs that cannot be known.
+    pub(super) fn check_used(&self, options: &LinkOptions) -> Result<()> {
+        if self.has_unknown {
+            return Ok(());
+        }
+        for (id, class, is_wanted_kind) in [
+            (OptionId::KernelsUsed, ResultClass::MissingKernel, (|kind| kind == SymbolKind::Kernel) as fn(SymbolKind) -> bool),
+            (OptionId::VariablesUsed, ResultClass::UnresolvedSymbol, |kind| kind == SymbolKind::Variable),
+        ] {
+            let Some(Value::List(names)) = options.get(id) else { continue };
+            let is_defined = |name: &String| self.defined.get(name).is_some_and(|definition| is_wanted_kind(definition.kind));
+            if let Some(name) = names.iter().find(|name| !is_defined(name)) {
+                let text = format!("{} names '{name}', which no input defines", id.row().name);
+                return Err(Error::new(class, text).on_symbol(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the output must have and lacks, of the kernels that it has.
+    pub fn missing_kernels(&self, options: &LinkOptions, found: &[String]) -> Result<()> {
+        let found: BTreeSet<&str> = found.iter().map(String::as_str).collect();
+        let defined = self.defined.iter().filter(|(_, definition)| definition.kind == SymbolKind::Kernel).map(|(name, _)| name.as_str());
+        let used: Option<Vec<&str>> = match options.get(OptionId::KernelsUsed) {
+            Some(Value::List(names)) => Some(names.iter().map(String::as_str).collect()),
+            _ => None,
+        };
+        let expected: Vec<&str> = used.unwrap_or_else(|| defined.collect());
+        let required = options.required_kernels.iter().map(String::as_str);
+        match expected.into_iter().chain(required).find(|name| !found.contains(name)) {
+            None => Ok(()),
+            Some(name) => {
+                let text = match self.defined.get(name) {
+                    Some(definition) => format!("the kernel '{name}' of '{}' is not in the output", definition.piece),
+                    None => format!("the kernel '{name}' is not in the output, and is in no input that could be looked into"),
+                };
+                Err(Error::new(ResultClass::MissingKernel, text).on_symbol(name))
+            }
+        }
+    }
+
+    /// What a failed link failed of, as far as the symbols tell: the error, with every symbol that is unresolved and every input that wants it.
+    pub fn explain_failure(&self, error: Error) -> (Error, Vec<Diagnostic>) {
+        let said = error.class();
+        let of_the_link = error.diagnostic().backend.as_ref().is_some_and(|backend| backend.call == "nvJitLinkComplete");
+        // LTO-IR may define what nobody else does, so with it only the library knows that something is unresolved.
+        let could_be = said == ResultClass::UnresolvedSymbol || (said == ResultClass::LinkFailed && of_the_link && !self.has_unknown);
+        let lacking = |name: &str| !self.defined.contains_key(name) && !is_provided_by_the_driver(name);
+        let mut unresolved: Vec<(&String, &Vec<String>)> = self.wanted.iter().filter(|(name, _)| lacking(name)).collect();
+        if !could_be || unresolved.is_empty() {
+            return (error, Vec::new());
+        }
+        // The one that the library names comes first.
+        let named = error.diagnostic().symbol.clone();
+        unresolved.sort_by_key(|(name, _)| named.as_ref() != Some(name));
+        let mut diagnostics = unresolved.iter().map(|(name, pieces)| self.unresolved(name, pieces, &error));
+        match diagnostics.next() {
+            Some(first) => (Error::from(first), diagnostics.collect()),
+            None => (error, Vec::new()),
+        }
+    }
+
+    fn unresolved(&self, name: &str, pieces: &[String], error: &Error) -> Diagnostic {
+        let list = pieces.iter().map(|piece| format!("'{piece}'")).collect::<Vec<_>>().join(", ");
+        let hint = if let Some(piece) = self.statics.get(name) {
+            Some(format!("'{piece}' has one of that name that is static, which no other unit can see"))
+        } else if name.starts_with("cuda") || name.starts_with("__cudaCDP2") {
+            Some("it is in libcudadevrt.a: add that too".to_owned())
+        } else {
+            Some("add the unit that defines it, compiled with -rdc=true (nvcc -dc)".to_owned())
+        };
+        Diagnostic {
+            severity: Severity::Error,
+            result: ResultClass::UnresolvedSymbol,
+            input: pieces.first().cloned(),
+            line: None,
+            symbol: Some(name.to_owned()),
+            message: format!("'{name}' is used in {list} and defined nowhere"),
+            hint,
+            backend: error.diagnostic().backend.clone(),
+        }
+    }
+}

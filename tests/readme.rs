@@ -37,7 +37,8 @@ fn the_c_example_links_real_code() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("readme.c");
     fs::write(&source, &blocks("c")[0].1).unwrap();
-    let program = support::compile_c(source.to_str().unwrap(), folder.path());
+    let program = folder.path().join("readme");
+    support::compile_c_as(source.to_str().unwrap(), &program, &support::STRICT_C);
     let inputs = ["12.4/kernel.ptx", "12.4/helper.ltoir"].map(fixture);
     let printed = run(Command::new(&program).env("CUDALINK_NVJITLINK", nvjitlink("13.5.37")).args(&inputs));
     assert!(printed.starts_with("linked "), "{printed}");

@@ -14,6 +14,8 @@
  *   caller's, and is copied if it is needed longer than the call.
  * Threads. Any thread may call anything; one linker is used by one thread at a time, and different linkers are independent. A
  *   function that takes a const cl_linker may be called by several threads at once while no other function uses that linker.
+ *   While cl_linker_complete or cl_library_query runs, no thread may call setenv, and a child that is forked meanwhile must not
+ *   call either.
  * Results. Every function that can fail returns a cl_result, CL_RESULT_OK or one class for one mistake, whatever library is
  *   underneath. cl_linker_get_message says in a sentence what the last call that failed found and needs. A getter that fails writes
  *   nothing but its size_out.
@@ -50,11 +52,6 @@
  * Compare it with `cudalink_version_number()`, which answers for the library that was loaded.
  */
 #define CUDALINK_VERSION_NUMBER 100
-
-/**
- * No part is unpacked to more than this, whatever it declares. The largest cubins we know of are some hundred megabytes.
- */
-#define MAX_UNPACKED_SIZE (1 << 30)
 
 /**
  * What a call answered. One class for one mistake, whatever library or version is underneath.
@@ -704,8 +701,7 @@ extern "C" {
  * Makes a linker.
  *
  * Nothing is searched for or opened yet. `options` is copied; NULL asks for nothing.
- * On failure too `*linker_out` is a linker, so that its message can be read; it must be destroyed. It is NULL only if
- * there is no memory.
+ * On failure too `*linker_out` is a linker, so that its message can be read; it must be destroyed.
  *
  * Results: `CL_RESULT_NULL_ARGUMENT` (`linker_out`, or a list that has a count), `..._BAD_STRUCT_SIZE`, `..._INVALID_ARGUMENT`,
  * `..._UNKNOWN_OPTION`, `..._BAD_OPTION_VALUE`, `..._INCOMPATIBLE_OPTIONS`, `..._BAD_ARCH`. Any thread may call it.
@@ -791,7 +787,9 @@ size_t cl_linker_diagnostic_count(const struct cl_linker *linker);
 cl_result cl_linker_get_diagnostic(const struct cl_linker *linker, size_t index, struct cl_diagnostic *diagnostic_out);
 
 /**
- * Says which nvJitLink a link with these options would use. The library is searched for and opened; nothing is linked.
+ * Says which nvJitLink is found first. The library is searched for and opened; nothing is linked.
+ *
+ * Of the options `library_path` counts. A link takes a later one of the search where the first cannot do what is asked, and says so in its plan.
  *
  * The search takes the first of these that can be used: `library_path` of the options; the variable `CUDALINK_NVJITLINK`;
  * an NVIDIA wheel in the site-packages that libcudalink itself is in; one in `$VIRTUAL_ENV`; `$CONDA_PREFIX`; `$CUDA_PATH`;
@@ -806,7 +804,13 @@ cl_result cl_library_query(const struct cl_linker_options *options,
                            struct cl_library_info *info_out);
 
 /**
- * Describes an input as one JSON object: `name`, `kind`, `size` in bytes, and `result` and `message`, which say why it cannot be linked.
+ * Describes an input as one JSON object:
+ *
+ * - `name`; `kind`: "cubin", "ptx", "ltoir", "fatbin", "object", "library" or null; `size` in bytes; `has_ltoir`
+ * - `parts`, every piece of device code in the order of the input: `kind`; `arch`, such as "sm_90a"; `cuda`, the release that made it, or the
+ *   oldest that can read it; `relocatable`; `compressed`: "stored", "lz4" or "zstd"; `offset`, `size` and `unpacked_size` in bytes; `member` of
+ *   an archive; `section` of a host object. What is not known is null.
+ * - `warnings`, sentences; `result` and `message`, which say why it cannot be linked
  *
  * `data` is only read during the call. `name` may be NULL. Sizes and buffers as for `cl_linker_get_log`. What cannot be linked is described
  * as well as what can, so the call succeeds for damaged input too.

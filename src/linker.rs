@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use crate::backend::library::{self, SearchEnvironment};
-use crate::backend::nvjitlink::{Linked, Logs, NvJitLink};
+use crate::backend::nvjitlink::{self, Linked, Logs, NvJitLink};
 use crate::error::{Diagnostic, Error, Result, ResultClass};
 use crate::input::{Input, InputKind, members_beside};
-use crate::options::{Backend, LinkOptions, OutputKind, name};
+use crate::options::{Backend, LinkOptions, OutputKind};
 use crate::output::Output;
 use crate::policy::{Action, Decision, LinkSymbols, Plan, Request};
 
@@ -107,7 +107,7 @@ impl Linker {
         match &self.state {
             State::Linked(output) if output.kind() == kind => Ok(output),
             State::Linked(output) => {
-                let text = format!("the link gave {}, not {}; set output before the link", name(output.kind()), name(kind));
+                let text = format!("the link gave {}, not {}; set output before the link", output.kind(), kind);
                 Err(Error::new(ResultClass::OutputNotAvailable, text))
             }
             State::Open => Err(Error::new(ResultClass::InvalidState, "there is no output before complete")),
@@ -141,14 +141,17 @@ impl Linker {
     }
 
     fn make_plan(&mut self) -> Result<(Plan, Job, LinkSymbols)> {
-        let request = Request::new(&self.options, &self.inputs)?;
-        self.diagnostics.extend_from_slice(request.warnings());
-        if let Some((input, part)) = request.finished() {
-            let output = input.part_bytes(part)?.into_owned();
-            return Ok((request.plan_for_finished(), Job::Give(output), request.into_symbols()));
-        }
+        let request = Request::new(&self.options, &self.inputs, &mut self.diagnostics)?;
         if self.options.backend == Backend::Driver {
             return Err(Error::new(ResultClass::DriverNotFound, "this version of cudalink does not link through the CUDA driver"));
+        }
+        if let Some((input, part)) = request.finished() {
+            // A library that is named must be one, also where it has nothing to do.
+            if self.options.library_path.is_some() {
+                nvjitlink::find(self.options.library_path.as_deref(), &SearchEnvironment::of_process()).found?;
+            }
+            let output = input.part_bytes(part)?.into_owned();
+            return Ok((request.plan_for_finished(), Job::Give(output), request.into_symbols()));
         }
         let (library, plan) = choose_library(&request, self.options.library_path.as_deref())?;
         Ok((plan, Job::Link(library), request.into_symbols()))

@@ -1,6 +1,7 @@
 //! What the caller asked for, checked and owned, in no backend's spelling.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -20,6 +21,16 @@ pub enum OutputKind {
     Ptx,
     /// LTO-IR that later links take.
     Ltoir,
+}
+
+impl fmt::Display for OutputKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cubin => "cubin",
+            Self::Ptx => "ptx",
+            Self::Ltoir => "ltoir",
+        })
+    }
 }
 
 /// Who links.
@@ -59,6 +70,7 @@ pub struct LinkOptions {
     pub backend: Backend,
     /// Kernels that the output must have.
     pub required_kernels: Vec<String>,
+    repeated: Vec<OptionId>,
     output: Option<OutputKind>,
     pass_through: Vec<String>,
     values: BTreeMap<OptionId, Value>,
@@ -74,7 +86,7 @@ impl LinkOptions {
     pub fn set_output(&mut self, output: OutputKind) -> Result<()> {
         match self.output {
             Some(other) if other != output => {
-                Err(Error::new(ResultClass::IncompatibleOptions, format!("the output is asked to be {} and {}", name(other), name(output))))
+                Err(Error::new(ResultClass::IncompatibleOptions, format!("the output is asked to be {other} and {output}")))
             }
             _ => {
                 self.output = Some(output);
@@ -130,12 +142,17 @@ impl LinkOptions {
                     }
                 });
             }
-            (Some(old), new) if *old == new => {}
+            (Some(old), new) if *old == new => self.repeated.push(id),
             (Some(_), _) => {
                 return Err(Error::new(ResultClass::IncompatibleOptions, format!("{} is given twice, with two values", id.row().name)));
             }
         }
         Ok(())
+    }
+
+    /// The options that were set more than once, to the same value.
+    pub fn repeated(&self) -> &[OptionId] {
+        &self.repeated
     }
 
     /// Flags that nvJitLink gets as they are.
@@ -152,8 +169,12 @@ impl LinkOptions {
         if !flag.starts_with('-') || flag.contains('\0') {
             return bad("a flag begins with a dash");
         }
-        if table::parse_flag(flag).is_some() {
+        // nvJitLink takes whatever begins with -lto for it, and crashes on destroying a handle that has read it and then failed.
+        if table::parse_flag(flag).is_some() || flag.starts_with("-lto") || flag.starts_with("-dlto") {
             return bad("it is an option; set it as one");
+        }
+        if flag.len() > LONGEST_TEXT {
+            return bad("it is too long");
         }
         self.pass_through.push(flag.to_owned());
         Ok(())
@@ -174,14 +195,8 @@ impl LinkOptions {
     }
 }
 
-/// A kind as the command line and JSON say it.
-pub fn name(output: OutputKind) -> &'static str {
-    match output {
-        OutputKind::Cubin => "cubin",
-        OutputKind::Ptx => "ptx",
-        OutputKind::Ltoir => "ltoir",
-    }
-}
+/// Bytes of one text that is passed on to ptxas or NVVM.
+const LONGEST_TEXT: usize = 4096;
 
 fn parse_value(row: &OptionRow, text: &str) -> Result<Value> {
     let bad = |takes: &str| Error::new(ResultClass::BadOptionValue, format!("{} takes {takes}, not '{text}'", row.name));
@@ -210,6 +225,8 @@ fn parse_value(row: &OptionRow, text: &str) -> Result<Value> {
                 Ok(Value::List(names))
             }
         }
+        // nvJitLink ends the process over an option for ptxas of 100,000 bytes.
+        ValueType::List if text.len() > LONGEST_TEXT => Err(bad(&format!("at most {LONGEST_TEXT} bytes"))),
         ValueType::List if text.is_empty() || text.contains('\0') => Err(bad("a text that is not empty")),
         ValueType::List => Ok(Value::List(vec![text.to_owned()])),
     }
@@ -261,7 +278,7 @@ mod tests {
     fn only_what_is_no_option_passes_through() {
         let mut options = LinkOptions::default();
         options.add_pass_through("-res-usage").unwrap();
-        for flag in ["-lto", "-arch=sm_80", "-ftz=true", "res-usage", ""] {
+        for flag in ["-lto", "-lto2", "-dlto=1", "-arch=sm_80", "-ftz=true", "res-usage", ""] {
             assert_eq!(options.add_pass_through(flag).unwrap_err().class(), ResultClass::BadOptionValue, "{flag}");
         }
         assert_eq!(options.pass_through(), ["-res-usage"]);

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, ResultClass};
 use crate::input::{self, Facts, InputKind, SymbolKind};
-use crate::options::{OutputKind, name};
+use crate::options::OutputKind;
 
 /// The result of a link.
 #[derive(Clone, Debug)]
@@ -26,9 +26,8 @@ impl Output {
     ///
     /// Fails with link_failed if it is not a whole image of that kind.
     pub(crate) fn checked(kind: OutputKind, bytes: Vec<u8>) -> Result<Self> {
-        let broken = |why: String| {
-            Error::new(ResultClass::LinkFailed, format!("the library reported success and gave a {} that is {why}", name(kind)))
-        };
+        let broken =
+            |why: String| Error::new(ResultClass::LinkFailed, format!("the library reported success and gave a {} that is {why}", kind));
         let facts = input::examine(&bytes, &mut |_| None).map_err(|problem| broken(problem.to_string()))?;
         let expected = match kind {
             OutputKind::Cubin => InputKind::Cubin,

@@ -59,7 +59,19 @@ const fn release(cuda: Version, container: u16, ir: u16, ptx: Version, targets: 
 /// The oldest release in the table.
 pub const OLDEST: Version = RELEASES[0].cuda;
 /// The newest release in the table.
-pub const NEWEST: Version = RELEASES[RELEASES.len() - 1].cuda;
+pub const NEWEST: Version = NEWEST_RELEASE.cuda;
+
+const NEWEST_RELEASE: &Release = &RELEASES[RELEASES.len() - 1];
+
+/// Whether no release in the table reads this PTX ISA version.
+pub fn is_newer_ptx(isa: Version) -> bool {
+    isa > NEWEST_RELEASE.ptx
+}
+
+/// Whether no release in the table reads this NVVM IR version.
+pub fn is_newer_ir(ir: Version) -> bool {
+    ir > (2, NEWEST_RELEASE.ir)
+}
 
 /// The targets of a release, or of the nearest older one in the table.
 pub fn targets_of(cuda: Version) -> &'static [&'static str] {

@@ -141,7 +141,34 @@ fn doctor_tells_which_library_and_why() {
     assert_eq!(report["library"]["version"], "12.0");
     assert_eq!(report["library"]["found_by"], "variable");
     assert_eq!(report["library"]["has_version"], false);
+    let folder = tempfile::tempdir().unwrap();
+    for (variable, version) in [("conda", "12.4.127"), ("cuda", "13.0.88")] {
+        let lib = folder.path().join(variable).join("lib");
+        fs::create_dir_all(&lib).unwrap();
+        let library = nvjitlink(version);
+        std::os::unix::fs::symlink(&library, lib.join(library.file_name().unwrap())).unwrap();
+    }
+    let mut doctor = cudalink();
+    doctor.arg("doctor").env("CONDA_PREFIX", folder.path().join("conda")).env("CUDA_PATH", folder.path().join("cuda"));
+    let (_, report) = json(&mut doctor);
+    assert_eq!((&report["library"]["version"], &report["also_here"][0]["version"]), (&"12.4".into(), &"13.0".into()), "{report}");
     let (status, report) = json(cudalink().arg("doctor").env("CUDA_HOME", "/nowhere"));
     assert_eq!((status, &report["result"]), (1, &"library_not_found".into()));
     assert!(report["tried"].as_array().unwrap().iter().any(|tried| tried["place"] == "/nowhere/lib64"));
+}
+
+#[test]
+fn a_path_need_not_be_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let strange = folder.path().join(OsStr::from_bytes(b"\xFF.cubin"));
+    let library = folder.path().join(OsStr::from_bytes(b"\xFE.so"));
+    std::os::unix::fs::symlink(nvjitlink("13.5.37"), &library).unwrap();
+    let input = folder.path().join(OsStr::from_bytes(b"\xFD.ptx"));
+    fs::write(&input, [fs::read(fixture("12.0/helper.ptx")).unwrap()].concat()).unwrap();
+    let (status, report) = json(cudalink().args(["link", "-arch=sm_80", "--library"]).arg(&library).arg("-o").arg(&strange).arg(&input));
+    assert_eq!((status, &report["result"]), (0, &"ok".into()), "{report}");
+    assert!(strange.exists());
+    assert_eq!(json(cudalink().arg("doctor").env("CUDALINK_NVJITLINK", &library)).0, 0);
 }

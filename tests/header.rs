@@ -17,3 +17,11 @@ fn the_committed_header_equals_the_generated_one() {
     let committed = std::fs::read_to_string(root.join(HEADER)).unwrap();
     assert!(committed == generated, "{HEADER} is not what cbindgen makes of src/capi; CUDALINK_BLESS=1 cargo test --test header writes it");
 }
+
+#[test]
+fn the_header_defines_only_names_of_ours() {
+    let header = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(HEADER)).unwrap();
+    let foreign =
+        |line: &&str| line.strip_prefix("#define ").is_some_and(|name| !name.starts_with("CL_") && !name.starts_with("CUDALINK_"));
+    assert_eq!(header.lines().find(foreign), None);
+}

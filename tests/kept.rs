@@ -112,4 +112,56 @@ fn finished_code_is_refused_beside_others_and_given_back_alone() {
         assert!(has_linked_kernel(&report), "{version}: {report}");
         assert_eq!((&report["plan"]["backend"], &report["output"]["size"]), (&"none".into(), &3240.into()));
     }
+    // What was asked of a link that does not happen is told, and a named library must be one.
+    let report = link("13.5.37", std::slice::from_ref(&whole), &["-g", "-O0"]);
+    let dropped = report["plan"]["decisions"].as_array().unwrap().iter().filter(|decision| decision["action"] == "dropped");
+    assert_eq!(dropped.map(|decision| decision["option"].as_str().unwrap()).collect::<Vec<_>>(), ["-O0", "-g"]);
+    let mut command = cudalink();
+    command.args(["link", "--json", "-arch=sm_80", "-o", "/dev/null", "--library", "/etc/passwd"]).arg(&whole);
+    assert_eq!(support::json(&mut command).0["result"], "library_unusable");
+}
+
+#[test]
+fn linked_ltoir_is_an_input_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let linked = folder.path().join("linked.ltoir");
+    for (options, inputs) in [(&["-r"][..], &["12.0/kernel.ltoir"][..]), (&[], &["12.0/kernel.ltoir", "12.0/helper.ltoir"])] {
+        let mut command = cudalink();
+        command.args(["link", "--json", "-arch=sm_80", "--emit", "ltoir", "--library"]).arg(nvjitlink("13.5.37")).args(options);
+        let (report, _) = support::json(command.arg("-o").arg(&linked).args(inputs.iter().map(fixture)));
+        assert_eq!(report["result"], "ok", "{report}");
+        let mut rest = vec![linked.clone()];
+        if inputs.len() == 1 {
+            rest.push(fixture("12.0/helper.ltoir"));
+        }
+        let report = link("13.5.37", &rest, &[]);
+        assert!(has_linked_kernel(&report), "{report}");
+    }
+}
+
+// Each of these ends the process in the library.
+#[test]
+fn texts_that_the_library_dies_of_do_not_reach_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "x".repeat(100_000);
+    for version in NVJITLINKS {
+        assert_eq!(link(version, &[fixture("12.0/helper.ptx")], &[&format!("-Xptxas={long}")])["result"], "bad_option_value");
+        assert_eq!(link(version, &[fixture("12.0/helper.ptx")], &["--pass-through=-lto2"])["result"], "bad_option_value");
+    }
+    // A name that long can come from an archive's member.
+    let member = folder.path().join("m".repeat(200));
+    fs::copy(fixture("12.0/kernel.o"), &member).unwrap();
+    let archive = folder.path().join("long.a");
+    run(Command::new("ar").arg("rcs").arg(&archive).arg(&member));
+    for version in NVJITLINKS {
+        assert_eq!(link(version, std::slice::from_ref(&archive), &[])["result"], "unresolved_symbol", "{version}");
+    }
+}
+
+#[test]
+fn ltoir_that_is_not_used_is_told() {
+    let report = link("13.5.37", &[fixture("12.9/kernel.lto.o"), fixture("12.9/helper.lto.o")], &["--lto", "off"]);
+    assert!(has_linked_kernel(&report), "{report}");
+    assert_eq!(report["plan"]["decisions"][0]["action"], "dropped");
+    assert!(report["diagnostics"][0]["message"].as_str().unwrap().contains("LTO-IR"), "{report}");
 }

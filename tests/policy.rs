@@ -72,7 +72,7 @@ fn plan(flags: &[&str], inputs: &[&str], version: Option<Version>) -> Result<Pla
     let mut options = LinkOptions::default();
     flags.iter().try_for_each(|flag| options.set_flag(flag))?;
     let inputs: Vec<Input> = inputs.iter().map(|file| input(file)).collect();
-    let request = Request::new(&options, &inputs)?;
+    let request = Request::new(&options, &inputs, &mut Vec::new())?;
     if request.finished().is_some() {
         return Ok(request.plan_for_finished());
     }
@@ -175,7 +175,7 @@ fn lto_follows_from_the_inputs_unless_the_caller_decides() {
     for file in ["12.0/helper.ltoir", "12.4/helper.lto.fatbin", "12.9/helper.lto.o", "13.0/libhelper.lto.a"] {
         assert!(lto(&["-arch=sm_80"], &["12.0/kernel.ptx", file]), "{file}");
     }
-    assert!(!lto(&["-arch=sm_80"], &["12.0/kernel.ptx", "12.4/kernel.zip.fatbin"]));
+    assert!(!lto(&["-arch=sm_80"], &["12.0/kernel.ptx", "12.4/helper.zip.fatbin"]));
     // Its LTO-IR is for sm_90.
     assert!(!lto(&["-arch=sm_80", "-lto"], &["wide/multi.o"]));
     assert!(lto(&["-arch=sm_90"], &["wide/multi.o"]));

@@ -42,6 +42,10 @@ fn definitions_go_together_as_their_linkage_says() {
     let fixed = unit("static.ptx", &function(""));
     let kernel_again = unit("kernel_again.ptx", ".visible .entry kernel() { ret; }");
     let variable = unit("variable.ptx", ".visible .global .align 4 .b32 f;");
+    let reader =
+        unit("reader.ptx", ".extern .global .align 4 .b32 f;\n.visible .entry reads() { .reg .b32 %r; ld.global.u32 %r, [f]; ret; }");
+    let common_variable = unit("common.ptx", ".common .global .align 4 .b32 g;");
+    let weak_variable = unit("weak_variable.ptx", ".weak .global .align 4 .b32 g = 7;");
     let cases: &[(&str, &[&PathBuf])] = &[
         ("ok", &[&caller, &strong]),
         ("duplicate_symbol", &[&caller, &strong, &again]),
@@ -52,6 +56,10 @@ fn definitions_go_together_as_their_linkage_says() {
         ("ok", &[&caller, &strong, &fixed]),
         ("duplicate_symbol", &[&caller, &strong, &kernel_again]),
         ("duplicate_symbol", &[&caller, &strong, &variable]),
+        ("duplicate_symbol", &[&caller, &variable]),
+        ("duplicate_symbol", &[&reader, &strong]),
+        ("ok", &[&weak_variable, &common_variable]),
+        ("duplicate_symbol", &[&common_variable, &weak_variable]),
         ("unresolved_symbol", &[&caller]),
         ("unresolved_symbol", &[&caller, &fixed]),
     ];
@@ -62,7 +70,7 @@ fn definitions_go_together_as_their_linkage_says() {
             assert_eq!(report["result"], *class, "{inputs:?} on {release}: {report}");
             if *class != "ok" {
                 let finding = report["diagnostics"].as_array().unwrap().last().unwrap();
-                assert!(matches!(finding["symbol"].as_str(), Some("f" | "kernel")), "{finding}");
+                assert!(matches!(finding["symbol"].as_str(), Some("f" | "g" | "kernel")), "{finding}");
                 assert!(finding["input"].is_string(), "{finding}");
             }
         }

@@ -12,6 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     for part in &facts.parts {
         let end = part.offset.checked_add(part.size).expect("no part ends beyond all bytes");
         assert!(end <= bytes.len() as u64);
+        let _ = facts.symbols(bytes, part);
         assert!(part.container.is_none_or(|container| container < facts.containers.len()));
     }
 });

@@ -251,7 +251,7 @@ pub(super) unsafe fn resolve(path: &Path) -> std::result::Result<(PathBuf, Optio
         // SAFETY: only the address is used.
         let address = |name: &str| unsafe { library.get::<*const ()>(name.as_bytes()) }.ok();
         let symbol = address("nvJitLinkCreate\0").or_else(|| address("__nvJitLinkCreate_12_0\0"));
-        (symbol.and_then(|symbol| file_at(*symbol)).ok_or("the loader does not say where it found it")?, Some(library))
+        (symbol.and_then(|symbol| file_at(*symbol)).ok_or("what the loader found exports no nvJitLinkCreate")?, Some(library))
     };
     fs::canonicalize(file).map(|file| (file, opened)).map_err(|error| error.to_string())
 }

@@ -24,12 +24,19 @@ const KINDS: [(&str, Option<InputKind>); 7] = [
     ("library", Some(InputKind::Library)),
 ];
 
+/// Writes a line to stderr, which may be closed.
+macro_rules! complain {
+    ($($text:tt)*) => {
+        _ = writeln!(io::stderr(), $($text)*)
+    };
+}
+
 fn main() -> ExitCode {
     let (flags, arguments) = split_flags(std::env::args_os().collect());
     let matches = command().get_matches_from(arguments);
     let (name, matches) = matches.subcommand().expect("clap requires a subcommand");
     if !flags.is_empty() && !matches!(name, "link" | "explain") {
-        eprintln!("cudalink {name} takes no linker option such as '{}'", flags[0]);
+        complain!("cudalink {name} takes no linker option such as '{}'", flags[0]);
         return ExitCode::from(2);
     }
     let done = match name {
@@ -44,7 +51,7 @@ fn main() -> ExitCode {
         // Whoever reads our output has gone.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("cudalink: {error}");
+            complain!("cudalink: {error}");
             ExitCode::FAILURE
         }
     }
@@ -199,7 +206,7 @@ fn link(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
         Ok((bytes.len(), output.symbols().clone()))
     });
     let output = done.as_ref().ok().map(|(size, symbols)| {
-        json!({ "kind": output_kind, "path": path, "size": size, "kernels": symbols.kernels, "undefined": symbols.undefined })
+        json!({ "kind": output_kind, "path": path.to_string_lossy(), "size": size, "kernels": symbols.kernels, "undefined": symbols.undefined })
     });
     if matches.get_flag("json") {
         let logs = linker.logs();
@@ -229,7 +236,8 @@ fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
         if let Ok(plan) = &plan {
             writeln!(io::stdout(), "{}", plan.describe_backend())?;
             for option in &plan.options {
-                writeln!(io::stdout(), "  {option}")?;
+                let decided = plan.decisions.iter().find(|decision| decision.option == *option);
+                writeln!(io::stdout(), "  {option:<24} {}", decided.map_or("asked for", |decision| &decision.reason))?;
             }
             for decision in &plan.decisions {
                 let action = json!(decision.action);
@@ -309,17 +317,18 @@ fn print_description(description: &input::Description) -> io::Result<()> {
 fn doctor(matches: &ArgMatches) -> io::Result<bool> {
     let search = nvjitlink::find(None::<&Path>, &SearchEnvironment::of_process());
     let found = search.found.as_ref().ok();
+    let others: Vec<_> = found.map_or(Vec::new(), |(library, _)| nvjitlink::all(&SearchEnvironment::of_process(), library));
     if matches.get_flag("json") {
         let library = found.map(|(library, found_by)| {
             json!({
-                "path": library.facts().path, "version": library.facts().version, "found_by": found_by,
+                "path": library.facts().path.to_string_lossy(), "version": library.facts().version, "found_by": found_by,
                 "has_version": library.has_version_entry(), "has_linked_ltoir": library.facts().exports_linked_ltoir,
             })
         });
         let result = search.found.as_ref().err().map_or(ResultClass::Ok, Error::class);
         let message = search.found.as_ref().err().map_or(String::new(), Error::to_string);
         print(
-            &json!({ "result": result, "message": message, "version": env!("CARGO_PKG_VERSION"), "library": library, "tried": search.tried }),
+            &json!({ "result": result, "message": message, "version": env!("CARGO_PKG_VERSION"), "library": library, "also_here": others, "tried": search.tried }),
         )?;
     } else {
         writeln!(io::stdout(), "cudalink {}", env!("CARGO_PKG_VERSION"))?;
@@ -330,6 +339,9 @@ fn doctor(matches: &ArgMatches) -> io::Result<bool> {
             Ok((library, found_by)) => {
                 writeln!(io::stdout(), "{}", library.facts().describe())?;
                 writeln!(io::stdout(), "  found by {}", found_by.describe().to_string_lossy())?;
+                for other in &others {
+                    writeln!(io::stdout(), "also here: {}", other.describe())?;
+                }
             }
             Err(error) => writeln!(io::stdout(), "{}", error.to_string().lines().next().unwrap_or_default())?,
         }
@@ -360,9 +372,9 @@ fn diagnostics<T>(linker: &Linker, done: &Result<T>) -> Vec<cudalink::Diagnostic
 fn print_diagnostics<T>(linker: &Linker, done: &Result<T>) {
     for diagnostic in diagnostics(linker, done) {
         let severity = json!(diagnostic.severity);
-        eprintln!("{}: {} ({})", severity.as_str().unwrap_or_default(), diagnostic.message, diagnostic.result.name());
+        complain!("{}: {} ({})", severity.as_str().unwrap_or_default(), diagnostic.message, diagnostic.result.name());
         if let Some(hint) = diagnostic.hint {
-            eprintln!("hint: {hint}");
+            complain!("hint: {hint}");
         }
     }
 }

@@ -71,14 +71,14 @@ pub unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<Option<&'a str
 /// # Safety
 /// Implemented for `repr(C)` structures of integers, pointers and nothing else (so zero is a valid value and there is no
 /// padding that matters), whose first field is `struct_size: usize`.
-pub unsafe trait Sized: Copy {}
+pub unsafe trait VersionedStruct: Copy {}
 
 /// A larger `struct_size` than this is no structure of ours, and not read.
 const STRUCT_SIZE_LIMIT: usize = 4096;
 
 /// # Safety
 /// `pointer` points to a `usize`.
-unsafe fn struct_size<T: Sized>(pointer: *const T) -> Result<usize> {
+unsafe fn struct_size<T: VersionedStruct>(pointer: *const T) -> Result<usize> {
     // SAFETY: as the caller promises; `struct_size` is the first field.
     let size = unsafe { pointer.cast::<usize>().read_unaligned() };
     // No structure ends within a pointer, and half of one must not be followed.
@@ -93,7 +93,7 @@ unsafe fn struct_size<T: Sized>(pointer: *const T) -> Result<usize> {
 ///
 /// # Safety
 /// `pointer` is NULL or points to a structure of the size that its first field says.
-pub unsafe fn read_struct<T: Sized>(pointer: *const T, what: &str) -> Result<T> {
+pub unsafe fn read_struct<T: VersionedStruct>(pointer: *const T, what: &str) -> Result<T> {
     if pointer.is_null() {
         return Err(null(what));
     }
@@ -107,7 +107,7 @@ pub unsafe fn read_struct<T: Sized>(pointer: *const T, what: &str) -> Result<T> 
         return Err(Error::new(ResultClass::BadStructSize, text));
     }
     let mut value = mem::MaybeUninit::<T>::zeroed();
-    // SAFETY: `known` bytes are readable there and writable here; zero is valid for the rest (see `Sized`).
+    // SAFETY: `known` bytes are readable there and writable here; zero is valid for the rest (see `VersionedStruct`).
     unsafe {
         ptr::copy_nonoverlapping(given.as_ptr(), value.as_mut_ptr().cast(), known);
         Ok(value.assume_init())
@@ -119,7 +119,7 @@ pub unsafe fn read_struct<T: Sized>(pointer: *const T, what: &str) -> Result<T> 
 ///
 /// # Safety
 /// `pointer` points to a structure of the size that its first field says, writable.
-pub unsafe fn write_struct<T: Sized>(pointer: *mut T, value: &T) -> Result<()> {
+pub unsafe fn write_struct<T: VersionedStruct>(pointer: *mut T, value: &T) -> Result<()> {
     // SAFETY: as the caller promises.
     let size = unsafe { struct_size(pointer) }?;
     let head = mem::size_of::<usize>();

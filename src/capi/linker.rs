@@ -96,7 +96,7 @@ pub struct cl_diagnostic {
 }
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
-unsafe impl boundary::Sized for cl_diagnostic {}
+unsafe impl boundary::VersionedStruct for cl_diagnostic {}
 
 impl cl_linker {
     fn new(options: LinkOptions) -> Self {
@@ -173,8 +173,7 @@ unsafe fn with_linker(linker: *mut cl_linker, step: impl FnOnce(&mut cl_linker) 
 /// Makes a linker.
 ///
 /// Nothing is searched for or opened yet. `options` is copied; NULL asks for nothing.
-/// On failure too `*linker_out` is a linker, so that its message can be read; it must be destroyed. It is NULL only if
-/// there is no memory.
+/// On failure too `*linker_out` is a linker, so that its message can be read; it must be destroyed.
 ///
 /// Results: `CL_RESULT_NULL_ARGUMENT` (`linker_out`, or a list that has a count), `..._BAD_STRUCT_SIZE`, `..._INVALID_ARGUMENT`,
 /// `..._UNKNOWN_OPTION`, `..._BAD_OPTION_VALUE`, `..._INCOMPATIBLE_OPTIONS`, `..._BAD_ARCH`. Any thread may call it.

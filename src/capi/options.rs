@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use super::boundary::{self, Sized};
+use super::boundary::{self, VersionedStruct};
 use crate::error::{Error, Result, ResultClass};
 use crate::options::{Backend, LinkOptions, OutputKind};
 use crate::policy::table::OptionId;
@@ -156,7 +156,7 @@ pub struct cl_linker_options {
 }
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
-unsafe impl Sized for cl_linker_options {}
+unsafe impl VersionedStruct for cl_linker_options {}
 
 /// The options of a C caller, checked and copied. NULL asks for nothing.
 ///

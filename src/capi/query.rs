@@ -42,9 +42,11 @@ pub struct cl_library_info {
 }
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
-unsafe impl boundary::Sized for cl_library_info {}
+unsafe impl boundary::VersionedStruct for cl_library_info {}
 
-/// Says which nvJitLink a link with these options would use. The library is searched for and opened; nothing is linked.
+/// Says which nvJitLink is found first. The library is searched for and opened; nothing is linked.
+///
+/// Of the options `library_path` counts. A link takes a later one of the search where the first cannot do what is asked, and says so in its plan.
 ///
 /// The search takes the first of these that can be used: `library_path` of the options; the variable `CUDALINK_NVJITLINK`;
 /// an NVIDIA wheel in the site-packages that libcudalink itself is in; one in `$VIRTUAL_ENV`; `$CONDA_PREFIX`; `$CUDA_PATH`;
@@ -105,7 +107,13 @@ unsafe fn find(options: *const cl_linker_options, empty: cl_library_info) -> Res
     })
 }
 
-/// Describes an input as one JSON object: `name`, `kind`, `size` in bytes, and `result` and `message`, which say why it cannot be linked.
+/// Describes an input as one JSON object:
+///
+/// - `name`; `kind`: "cubin", "ptx", "ltoir", "fatbin", "object", "library" or null; `size` in bytes; `has_ltoir`
+/// - `parts`, every piece of device code in the order of the input: `kind`; `arch`, such as "sm_90a"; `cuda`, the release that made it, or the
+///   oldest that can read it; `relocatable`; `compressed`: "stored", "lz4" or "zstd"; `offset`, `size` and `unpacked_size` in bytes; `member` of
+///   an archive; `section` of a host object. What is not known is null.
+/// - `warnings`, sentences; `result` and `message`, which say why it cannot be linked
 ///
 /// `data` is only read during the call. `name` may be NULL. Sizes and buffers as for `cl_linker_get_log`. What cannot be linked is described
 /// as well as what can, so the call succeeds for damaged input too.

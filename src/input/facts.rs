@@ -102,6 +102,16 @@ pub enum Producer {
 }
 
 impl Producer {
+    /// Whether its numbers are those of no release that we know, but of a later one.
+    pub fn is_newer_than_known(&self) -> bool {
+        match *self {
+            Producer::Ptx { isa } => release::is_newer_ptx(isa),
+            Producer::Nvvm { ir: Some(ir), .. } => release::is_newer_ir(ir),
+            Producer::Cubin { toolkit: Some(toolkit), .. } => toolkit > release::NEWEST,
+            Producer::Unknown | Producer::Nvvm { .. } | Producer::Cubin { .. } => false,
+        }
+    }
+
     /// The CUDA release that made the part; where several could have, the oldest of them. `None` if it is newer than every
     /// release we know, or tells nothing.
     pub fn cuda(&self) -> Option<Version> {

@@ -16,6 +16,8 @@ use crate::release::Version;
 pub(super) const MAGIC: [u8; 4] = [0xED, 0x43, 0x4E, 0x7F];
 
 const KIND_LTOIR: u16 = 1;
+/// What nvJitLink itself gives as linked LTO-IR (13.5).
+const KIND_LINKED: u16 = 0;
 const KIND_OPTIX: u16 = 2;
 
 /// SM number times ten.
@@ -52,7 +54,7 @@ pub(super) fn read(view: View) -> Result<LtoIr, Problem> {
         llvm: Some(view.u8(10, "LTO-IR generation")?),
     };
     match view.u16(14, "LTO-IR kind")? {
-        KIND_LTOIR => {}
+        KIND_LTOIR | KIND_LINKED => {}
         KIND_OPTIX => return Err(Problem::Unrecognized { looks_like: Some("OptiX-IR") }),
         kind => return Err(view.damaged(14, format!("LTO-IR of unknown kind {kind}"))),
     }

@@ -405,6 +405,31 @@ mod tests {
     }
 
     #[test]
+    fn an_input_has_each_name_once_and_lacks_what_no_part_defines() {
+        let texts = [
+            ".extern .func f (); .extern .func g (); .weak .func h () { call f; call g; } .func local () { ret; }",
+            ".visible .func f () { ret; } .visible .func h () { ret; }",
+            ".weak .func f () { ret; } .extern .func local (); .visible .func i () { call local; }",
+        ];
+        let mut summary = Summary::default();
+        for text in texts {
+            summary.add(ptx_symbols::read(View::new(text.as_bytes())));
+        }
+        let defined: Vec<_> = summary.defined.iter().map(|(name, (_, binding))| (&**name, *binding)).collect();
+        assert_eq!(defined, [("f", Binding::Strong), ("h", Binding::Strong), ("i", Binding::Strong)]);
+        assert!(summary.undefined().eq(["g", "local"]));
+    }
+
+    #[test]
+    fn a_part_that_cannot_be_unpacked_is_told() {
+        let entry = samples::Entry { kind: 2, version: (1, 8), flags: 0x8011, payload: b"no zstd", unpacked: 100, ..Default::default() };
+        let described = super::super::describe_with_symbols(&samples::fatbin(&[entry]), "unit", &mut |_| None);
+        let symbols = described.symbols.unwrap();
+        assert!(!symbols.complete && symbols.defined.is_empty() && symbols.undefined.is_empty());
+        assert!(described.warnings[0].starts_with("the symbols of part 0 cannot be read: "), "{:?}", described.warnings);
+    }
+
+    #[test]
     fn what_cannot_be_read_has_unknown_symbols() {
         for kind in [PartKind::LtoIr, PartKind::TileIr, PartKind::Concatenated, PartKind::Other(3)] {
             assert_eq!(symbols(kind, b"anything"), Ok(Symbols::Unknown));

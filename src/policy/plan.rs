@@ -1,8 +1,8 @@
 //! The plan: exactly what a backend is told, and why.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::Version;
 use crate::options::OutputKind;
@@ -11,12 +11,18 @@ use crate::options::OutputKind;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LibraryFacts {
     /// The file, without links.
+    #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
     /// The release; `None` if the library does not say. The policy takes such a library for the newest it knows.
     pub version: Option<Version>,
     /// The functions that give linked LTO-IR are exported. From 13.4 on they work.
     #[serde(skip)]
     pub exports_linked_ltoir: bool,
+}
+
+/// JSON is UTF-8, and a path need not be.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
 }
 
 impl LibraryFacts {

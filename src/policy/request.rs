@@ -6,9 +6,9 @@ use super::rules;
 use super::symbols::LinkSymbols;
 use super::table::OptionId;
 use crate::arch::{Arch, ArchSuffix};
-use crate::error::{Diagnostic, Error, Result, ResultClass};
+use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
 use crate::input::{Input, InputKind, Part, PartKind, Piece};
-use crate::options::{LinkOptions, OutputKind, Value, name};
+use crate::options::{LinkOptions, OutputKind, Value};
 
 /// A link that can be asked of any library that is new enough for it.
 #[derive(Debug)]
@@ -21,7 +21,6 @@ pub struct Request<'a> {
     finished: Option<Part>,
     symbols: LinkSymbols,
     decisions: Vec<Decision>,
-    warnings: Vec<Diagnostic>,
 }
 
 /// A piece that is linked, and the part of it that a library will take.
@@ -34,11 +33,11 @@ pub(super) struct Chosen {
 }
 
 impl<'a> Request<'a> {
-    /// Checks what holds for every library.
+    /// Checks what holds for every library. What is worth telling and no error goes to `warnings`, on failure too.
     ///
     /// Fails with no_inputs, missing_arch, incompatible_options, arch_mismatch, not_ltoir, not_relocatable, no_device_code,
     /// duplicate_symbol, missing_kernel or unresolved_symbol.
-    pub fn new(options: &'a LinkOptions, inputs: &'a [Input]) -> Result<Self> {
+    pub fn new(options: &'a LinkOptions, inputs: &'a [Input], warnings: &mut Vec<Diagnostic>) -> Result<Self> {
         if inputs.is_empty() {
             return Err(Error::new(ResultClass::NoInputs, "nothing was added to link"));
         }
@@ -55,10 +54,9 @@ impl<'a> Request<'a> {
             finished: None,
             symbols: LinkSymbols::default(),
             decisions: Vec::new(),
-            warnings: Vec::new(),
         };
-        request.decide_lto()?;
-        request.choose()?;
+        request.decide_lto(warnings);
+        request.choose(warnings)?;
         request.look_at_symbols()?;
         Ok(request)
     }
@@ -74,14 +72,10 @@ impl<'a> Request<'a> {
             let (input, piece) = self.at(chosen);
             symbols.add(input, piece, chosen.part.as_ref())?;
         }
+        symbols.check_wanted()?;
         symbols.check_used(self.options)?;
         self.symbols = symbols;
         Ok(())
-    }
-
-    /// What is worth telling and no error.
-    pub fn warnings(&self) -> &[Diagnostic] {
-        &self.warnings
     }
 
     /// The one input's cubin, if it is finished and nothing is to be linked into it. Then it is the output.
@@ -91,20 +85,13 @@ impl<'a> Request<'a> {
 
     /// The plan where the input is the output.
     pub fn plan_for_finished(&self) -> Plan {
-        let decision = Decision {
-            rule: "pass_through",
-            option: self.inputs.first().map_or(String::new(), |input| input.name().to_owned()),
-            action: Action::Kept,
-            reason: "it is a finished cubin, and there is nothing to link into it".to_owned(),
-        };
-        Plan {
-            backend: PlannedBackend::None,
-            library: None,
-            output: OutputKind::Cubin,
-            options: Vec::new(),
-            decisions: vec![decision],
-            images: Vec::new(),
-        }
+        let decide = |option: String, action, reason: &str| Decision { rule: "pass_through", option, action, reason: reason.to_owned() };
+        let input = self.inputs.first().map_or(String::new(), |input| input.name().to_owned());
+        let mut decisions = vec![decide(input, Action::Kept, "it is a finished cubin, and there is nothing to link into it")];
+        let asked = self.options.iter().filter(|(row, _)| row.id != OptionId::Arch).flat_map(|(row, value)| row.flags(value));
+        let flags = asked.chain(self.options.pass_through().iter().cloned());
+        decisions.extend(flags.map(|flag| decide(flag, Action::Dropped, "nothing is linked")));
+        Plan { backend: PlannedBackend::None, library: None, output: OutputKind::Cubin, options: Vec::new(), decisions, images: Vec::new() }
     }
 
     /// The plan for one nvJitLink.
@@ -114,6 +101,7 @@ impl<'a> Request<'a> {
         rules::arch_is_known(self.target, library)?;
         let mut decisions = self.decisions.clone();
         decisions.extend(rules::unknown_version(library));
+        decisions.extend(rules::repeated(self.options));
         let mut options = Vec::new();
         if self.options.output() == OutputKind::Ptx {
             options.push(OptionId::Ptx.row().spelling.to_owned());
@@ -124,6 +112,7 @@ impl<'a> Request<'a> {
             }
             rules::option_is_known(row, value, library)?;
             options.extend(row.flags(value));
+            decisions.extend(rules::needs_lto(row, self.lto));
         }
         rules::ltoir_output(self.options.output(), library)?;
         rules::relocatable_lto(self, library)?;
@@ -177,14 +166,20 @@ impl<'a> Request<'a> {
     }
 
     /// `-lto` from the inputs, unless the caller said on or off.
-    fn decide_lto(&mut self) -> Result<()> {
+    fn decide_lto(&mut self, warnings: &mut Vec<Diagnostic>) {
         let with_ltoir = self.pieces().find(|(_, input, _, piece)| self.has(input, piece, PartKind::LtoIr));
         let mut decide = |action, reason| {
             self.decisions.push(Decision { rule: "lto_from_inputs", option: OptionId::Lto.row().spelling.to_owned(), action, reason });
         };
         let output = self.options.output();
         self.lto = match (self.options.get_bool(OptionId::Lto), with_ltoir) {
-            (Some(false), _) => false,
+            (Some(false), Some((_, input, _, piece))) => {
+                let text = format!("link-time optimization is off, so the LTO-IR of '{}' is not used", piece.name);
+                decide(Action::Dropped, text.clone());
+                warnings.push(Diagnostic::warning(ResultClass::Ok, input.name(), text));
+                false
+            }
+            (Some(false), None) => false,
             (Some(true), Some(_)) => true,
             (None, Some((.., piece))) => {
                 decide(Action::Added, format!("'{}' has LTO-IR that links for {}", piece.name, self.target));
@@ -197,33 +192,31 @@ impl<'a> Request<'a> {
             }
             (None, None) => false,
         };
-        Ok(())
     }
 
     /// Which part of each piece will be linked, and whether that can be.
-    fn choose(&mut self) -> Result<()> {
+    fn choose(&mut self, warnings: &mut Vec<Diagnostic>) -> Result<()> {
         for input in self.inputs {
             if input.pieces().is_empty() {
-                self.warn(ResultClass::NoDeviceCode, input, format!("'{}' has no device code and contributes nothing", input.name()), None);
+                let text = format!("'{}' has no device code and contributes nothing", input.name());
+                warnings.push(Diagnostic::warning(ResultClass::NoDeviceCode, input.name(), text));
             }
         }
-        let mut refusal = None;
+        let mut refusals = Vec::new();
         for (input_index, input, piece_index, piece) in self.pieces() {
             match self.choose_part(input, piece) {
                 Ok(part) => self.chosen.push(Chosen { input: input_index, piece: piece_index, part }),
                 // A host file may hold more than what this link is about: what cannot be linked of it is told and left out.
                 Err(error) if self.may_be_left_out(input, &error) => {
-                    self.warn(error.class(), input, error.to_string(), error.diagnostic().hint.clone());
-                    refusal = refusal.or(Some(error));
+                    warnings.push(Diagnostic { severity: Severity::Warning, ..error.diagnostic().clone() });
+                    refusals.push((input_index, error));
                 }
                 Err(error) => return Err(error),
             }
         }
-        for (index, input) in self.inputs.iter().enumerate() {
-            let contributes = input.pieces().is_empty() || self.chosen.iter().any(|chosen| chosen.input == index);
-            if let (false, Some(error)) = (contributes, &refusal) {
-                return Err(error.clone());
-            }
+        let contributes = |input: usize| self.chosen.iter().any(|chosen| chosen.input == input);
+        if let Some((_, error)) = refusals.into_iter().find(|(input, _)| !contributes(*input)) {
+            return Err(error);
         }
         if self.chosen.is_empty() {
             return Err(Error::new(ResultClass::NoDeviceCode, "there is no device code in the inputs"));
@@ -299,10 +292,6 @@ impl<'a> Request<'a> {
             _ => error,
         }
     }
-
-    fn warn(&mut self, result: ResultClass, input: &Input, message: String, hint: Option<String>) {
-        self.warnings.push(Diagnostic { hint, ..Diagnostic::warning(result, input.name(), message) });
-    }
 }
 
 /// A part for a message, such as "sm_90a cubin".
@@ -315,11 +304,11 @@ fn contradictions(options: &LinkOptions, target: Arch) -> Result<()> {
     let output = options.output();
     let on = |id| options.get_bool(id) == Some(true);
     let text = if target.is_virtual && output != OutputKind::Ptx {
-        format!("{target} is a virtual architecture, which only PTX output can have, and the output is {}", name(output))
+        format!("{target} is a virtual architecture, which only PTX output can have, and the output is {}", output)
     } else if on(OptionId::Relocatable) && output == OutputKind::Ptx {
         "a relocatable link (-r) cannot give PTX".to_owned()
     } else if options.get_bool(OptionId::Lto) == Some(false) && output != OutputKind::Cubin {
-        format!("{} output needs link-time optimization (-lto), which is off", name(output))
+        format!("{} output needs link-time optimization (-lto), which is off", output)
     } else if on(OptionId::Debug) && options.get(OptionId::Optimization) == Some(&Value::Choice("3")) {
         "debug information (-g) turns optimization off, and -O3 asks for it".to_owned()
     } else {
@@ -329,7 +318,7 @@ fn contradictions(options: &LinkOptions, target: Arch) -> Result<()> {
 }
 
 fn not_ltoir(piece: &Piece, input: &Input, part: &Part, output: OutputKind) -> Error {
-    let text = format!("'{}' has no LTO-IR, which {} output needs of every input; it has {}", piece.name, name(output), describe(part));
+    let text = format!("'{}' has no LTO-IR, which {} output needs of every input; it has {}", piece.name, output, describe(part));
     Error::new(ResultClass::NotLtoir, text).on_input(input.name())
 }
 

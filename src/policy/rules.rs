@@ -9,7 +9,7 @@ use super::{NEWEST, OLDEST, Version, targets_of};
 use crate::arch::Arch;
 use crate::error::{Error, Result, ResultClass};
 use crate::input::{Compression, Input, Part, PartKind, Piece};
-use crate::options::{OutputKind, Value};
+use crate::options::{LinkOptions, OutputKind, Value};
 
 /// The target is one that the release knows (measured: a link for each). A release that is not in the table may know more.
 pub fn arch_is_known(target: Arch, library: &LibraryFacts) -> Result<()> {
@@ -55,6 +55,22 @@ pub fn option_is_known(row: &OptionRow, value: &Value, library: &LibraryFacts) -
     }
 }
 
+/// An option that works on LTO-IR only is accepted without it, and does nothing.
+pub fn needs_lto(row: &OptionRow, lto: bool) -> Option<Decision> {
+    let reason = format!("it has an effect with {} only, which is not on", row.needs?.row().spelling);
+    (!lto).then(|| Decision { rule: "needs_lto", option: row.spelling.to_owned(), action: Action::Kept, reason })
+}
+
+/// An option that is said twice is passed once.
+pub fn repeated(options: &LinkOptions) -> impl Iterator<Item = Decision> {
+    options.repeated().iter().map(|id| Decision {
+        rule: "repeated_option",
+        option: id.row().spelling.to_owned(),
+        action: Action::Dropped,
+        reason: "it is given more than once, with the same value".to_owned(),
+    })
+}
+
 /// LTO-IR output: 13.2 and 13.3 export the getters too, and answer INTERNAL (measured).
 pub fn ltoir_output(output: OutputKind, library: &LibraryFacts) -> Result<()> {
     if output != OutputKind::Ltoir {
@@ -85,7 +101,8 @@ pub fn no_cache(request: &Request<'_>, library: &LibraryFacts) -> Option<Decisio
         Some(_) => (Action::Changed, format!("the cache was asked for, and is unsafe in incremental LTO links before {FIXED_IN}")),
         None => (Action::Added, format!("the cache has a use-after-free in incremental LTO links before {FIXED_IN}")),
     };
-    Some(Decision { rule: "no_cache_for_incremental_lto", option: OptionId::NoCache.row().spelling.to_owned(), action, reason })
+    let option = if action == Action::Kept { "cache" } else { OptionId::NoCache.row().spelling };
+    Some(Decision { rule: "no_cache_for_incremental_lto", option: option.to_owned(), action, reason })
 }
 
 fn is_relocatable_lto(request: &Request<'_>) -> bool {
@@ -105,6 +122,10 @@ pub fn input_is_not_too_new(input: &Input, piece: &Piece, part: Option<&Part>, l
     let version = version.max(OLDEST);
     if part.scrambled && version < ZSTD_SINCE {
         return too_new("compressed LTO-IR".to_owned(), ZSTD_SINCE);
+    }
+    if part.producer.is_newer_than_known() && version <= NEWEST {
+        let text = format!("'{}' is {} of a release after CUDA {NEWEST}; {} cannot read it", piece.name, part.kind, library.describe());
+        return Err(Error::new(ResultClass::InputTooNew, text).on_input(input.name()));
     }
     let Some(needed) = part.producer.cuda().map(Version::of) else { return Ok(()) };
     // 12.5 to 12.9 link the cubins of 13.x, and the result runs (13.0 and 13.5 on 12.9, on an H200), though 13.0 to 13.4 refuse those

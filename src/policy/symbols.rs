@@ -15,12 +15,18 @@ use crate::policy::table::OptionId;
 #[derive(Debug, Default)]
 pub struct LinkSymbols {
     defined: BTreeMap<String, Definition>,
-    /// Who needs what, by the pieces' names.
-    wanted: BTreeMap<String, Vec<String>>,
+    wanted: BTreeMap<String, Want>,
     /// What is defined as static only, and where.
     statics: BTreeMap<String, String>,
     /// Some part tells nothing of its symbols.
     has_unknown: bool,
+}
+
+/// Who needs a symbol, by the pieces' names, and as what.
+#[derive(Debug)]
+struct Want {
+    kind: SymbolKind,
+    pieces: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -53,9 +59,9 @@ impl LinkSymbols {
     fn add_symbol(&mut self, symbol: Symbol, input: &Input, piece: &Piece) -> Result<()> {
         let Symbol { name, kind, binding, defined, .. } = symbol;
         if !defined {
-            let pieces = self.wanted.entry(name).or_default();
-            if pieces.last() != Some(&piece.name) {
-                pieces.push(piece.name.clone());
+            let want = self.wanted.entry(name).or_insert_with(|| Want { kind, pieces: Vec::new() });
+            if want.pieces.last() != Some(&piece.name) {
+                want.pieces.push(piece.name.clone());
             }
             return Ok(());
         }
@@ -68,18 +74,40 @@ impl LinkSymbols {
             self.defined.insert(name, Definition { kind, binding, piece: piece.name.clone() });
             return Ok(());
         };
-        let is_other_kind = (first.kind == SymbolKind::Variable) != (kind == SymbolKind::Variable);
-        if is_other_kind || (first.binding == Binding::Strong && binding == Binding::Strong) {
-            let text = match is_other_kind {
-                true => format!("'{name}' is a {} in '{}' and a {} in '{}'", first.kind.name(), first.piece, kind.name(), piece.name),
-                false => format!("'{name}' is defined in '{}' and again in '{}'", first.piece, piece.name),
-            };
+        // nvJitLink of every release dies of the last when both are cubins (measured), in this order only.
+        let text = if is_variable(first.kind) != is_variable(kind) {
+            Some(format!("'{name}' is a {} in '{}' and a {} in '{}'", first.kind.name(), first.piece, kind.name(), piece.name))
+        } else if first.binding == Binding::Strong && binding == Binding::Strong {
+            Some(format!("'{name}' is defined in '{}' and again in '{}'", first.piece, piece.name))
+        } else if first.binding == Binding::Common && binding == Binding::Weak {
+            Some(format!(
+                "'{name}' is common in '{}' and then weak in '{}', which nvJitLink cannot merge: add the latter first",
+                first.piece, piece.name
+            ))
+        } else {
+            None
+        };
+        if let Some(text) = text {
             return Err(Error::new(ResultClass::DuplicateSymbol, text).on_input(input.name()).on_symbol(&name));
         }
         if binding < first.binding {
             *first = Definition { kind, binding, piece: piece.name.clone() };
         }
         Ok(())
+    }
+
+    /// What is wanted as a variable is not defined as a function, nor the other way: nvJitLink from 12.9 on dies of it (measured).
+    pub(super) fn check_wanted(&self) -> Result<()> {
+        let defined =
+            |(name, want): (&'_ String, &'_ Want)| Some((name.clone(), want.kind, want.pieces.first()?.clone(), self.defined.get(name)?));
+        let Some((name, kind, piece, definition)) =
+            self.wanted.iter().filter_map(defined).find(|(_, kind, _, definition)| is_variable(*kind) != is_variable(definition.kind))
+        else {
+            return Ok(());
+        };
+        let text =
+            format!("'{name}' is used as a {} in '{piece}' and is a {} in '{}'", kind.name(), definition.kind.name(), definition.piece);
+        Err(Error::new(ResultClass::DuplicateSymbol, text).on_input(&piece).on_symbol(&name))
     }
 
     /// The names given to `kernels_used` and `variables_used` are defined. With LTO-IR among the inputs that cannot be known.
@@ -130,14 +158,14 @@ impl LinkSymbols {
         // LTO-IR may define what nobody else does, so with it only the library knows that something is unresolved.
         let could_be = said == ResultClass::UnresolvedSymbol || (said == ResultClass::LinkFailed && of_the_link && !self.has_unknown);
         let lacking = |name: &str| !self.defined.contains_key(name) && !is_provided_by_the_driver(name);
-        let mut unresolved: Vec<(&String, &Vec<String>)> = self.wanted.iter().filter(|(name, _)| lacking(name)).collect();
+        let mut unresolved: Vec<(&String, &Want)> = self.wanted.iter().filter(|(name, _)| lacking(name)).collect();
         if !could_be || unresolved.is_empty() {
             return (error, Vec::new());
         }
         // The one that the library names comes first.
         let named = error.diagnostic().symbol.clone();
         unresolved.sort_by_key(|(name, _)| named.as_ref() != Some(name));
-        let mut diagnostics = unresolved.iter().map(|(name, pieces)| self.unresolved(name, pieces, &error));
+        let mut diagnostics = unresolved.iter().map(|(name, want)| self.unresolved(name, &want.pieces, &error));
         match diagnostics.next() {
             Some(first) => (Error::from(first), diagnostics.collect()),
             None => (error, Vec::new()),
@@ -164,4 +192,8 @@ impl LinkSymbols {
             backend: error.diagnostic().backend.clone(),
         }
     }
+}
+
+fn is_variable(kind: SymbolKind) -> bool {
+    kind == SymbolKind::Variable
 }

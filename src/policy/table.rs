@@ -85,6 +85,8 @@ pub struct OptionRow {
     pub since: Option<Version>,
     /// Values that not every release from `since` on accepts (measured too).
     pub limits: &'static [ValueLimit],
+    /// The option without which it does nothing.
+    pub needs: Option<OptionId>,
     /// The driver's equivalent, a `CUjit_option`; `None` if it has none.
     pub driver: Option<&'static str>,
     /// What it does, in half a sentence.
@@ -127,8 +129,8 @@ pub const OPTIONS: &[OptionRow] = &[
     row(Id::NvvmOptions, "nvvm_options", "-Xnvvm=", List, V12_0, None, "12.0 to 12.2 only", "one option for NVVM"),
     row(Id::NvvmLatest, "nvvm_latest", "-nvvm-latest", Switch, V13_5, None, "13.5", "use the newest NVVM for every architecture"),
     row(Id::SplitCompile, "split_compile", "-split-compile=", Integer(0, MANY), V12_3, None, "12.3", "threads of one link; 0 for all processors"),
-    row(Id::SplitCompileExtended, "split_compile_extended", "-split-compile-extended=", Integer(0, MANY), V12_3, None, "12.3", "the same, more aggressive, with LTO only"),
-    row(Id::JumpTableDensity, "jump_table_density", "-jump-table-density=", Integer(0, 101), V12_3, None, "12.3", "percent of cases that make a switch a jump table, with LTO only"),
+    OptionRow { needs: Some(Id::Lto), ..row(Id::SplitCompileExtended, "split_compile_extended", "-split-compile-extended=", Integer(0, MANY), V12_3, None, "12.3", "the same, more aggressive, with LTO only") },
+    OptionRow { needs: Some(Id::Lto), ..row(Id::JumpTableDensity, "jump_table_density", "-jump-table-density=", Integer(0, 101), V12_3, None, "12.3", "percent of cases that make a switch a jump table, with LTO only") },
     row(Id::NoCache, "no_cache", "-no-cache", Switch, V12_5, Some("CU_JIT_CACHE_MODE"), "12.5", "do not use nvJitLink's own cache"),
     row(Id::DeviceStackProtector, "device_stack_protector", "-device-stack-protector", Switch, None, None, "12.6", "enable stack canaries; documented, and accepted by no release up to 13.5"),
     row(Id::Time, "time", "-time", Switch, V12_0, None, "12.0", "put timings into the info log"),
@@ -148,7 +150,7 @@ const fn row(
     source: &'static str,
     help: &'static str,
 ) -> OptionRow {
-    OptionRow { id, name, spelling, aliases: &[], value, since, limits: &[], driver, help, source }
+    OptionRow { id, name, spelling, aliases: &[], value, since, limits: &[], needs: None, driver, help, source }
 }
 
 const fn limit(value: &'static str, since: (u32, u32), before: Option<Version>) -> ValueLimit {

@@ -47,6 +47,8 @@ pub fn error(library: &LibraryFacts, input: Option<&str>, answer: BackendAnswer)
         _ => i32::MAX,
     };
     let class = by_text.unwrap_or(match answer.code {
+        // In 12.x that is INCOMPATIBLE_OPTIONS too, and create has no input.
+        3 if answer.call == "nvJitLinkCreate" => ResultClass::IncompatibleOptions,
         code if code > numbers_end => ResultClass::LinkFailed,
         code => class_of_code(code),
     });

@@ -51,6 +51,12 @@ struct Image<'a> {
     input: &'a Input,
 }
 
+/// nvJitLink corrupts its heap over a name of 100,000 bytes in a message. Its end tells more than its beginning.
+fn short(name: &str) -> &str {
+    const LONGEST: usize = 1024;
+    name.get(name.ceil_char_boundary(name.len().saturating_sub(LONGEST))..).unwrap_or(name)
+}
+
 fn images<'a>(plan: &Plan, inputs: &'a [Input]) -> Result<Vec<Image<'a>>> {
     let image = |planned: &PlannedImage| {
         let (input, piece) = inputs
@@ -58,7 +64,7 @@ fn images<'a>(plan: &Plan, inputs: &'a [Input]) -> Result<Vec<Image<'a>>> {
             .and_then(|input| Some((input, input.pieces().get(planned.piece)?)))
             .ok_or_else(|| Error::new(ResultClass::Internal, "the plan is not about these inputs"))?;
         let bytes = if planned.unpack { Cow::Owned(input.unpacked_image(piece)?) } else { input.image(piece)? };
-        Ok(Image { input_type: input_type(piece.kind), bytes, name: c_string(&piece.name), input })
+        Ok(Image { input_type: input_type(piece.kind), bytes, name: c_string(short(&piece.name)), input })
     };
     plan.images.iter().map(image).collect()
 }

@@ -58,9 +58,23 @@ pub fn find(explicit: Option<&Path>, environment: &SearchEnvironment) -> Search<
     library::search(explicit, environment, NvJitLink::open)
 }
 
+/// The other libraries that the search would come to after `first`, each once.
+pub fn all(environment: &SearchEnvironment, first: &NvJitLink) -> Vec<&'static LibraryFacts> {
+    let mut found: Vec<&'static LibraryFacts> = Vec::new();
+    // The search goes on for as long as it is given reasons.
+    let _: Search<()> = library::search(None, environment, |path| {
+        let facts = NvJitLink::open(path)?.facts();
+        if facts.path != first.facts.path && !found.iter().any(|other| other.path == facts.path) {
+            found.push(facts);
+        }
+        Err("looked at".to_owned())
+    });
+    found
+}
+
 impl NvJitLink {
     /// Opens the nvJitLink at an absolute path, or the one that the system's loader has under a bare name; each file once.
-    pub fn open(path: &Path) -> Result<&'static Self, Reason> {
+    pub(crate) fn open(path: &Path) -> Result<&'static Self, Reason> {
         // SAFETY: the file is named as nvJitLink, by the caller or by its own name in a folder of the search.
         let (file, _opened_by_name) = unsafe { library::resolve(path) }?;
         OPENED.get_or_try_build(file, |path| {

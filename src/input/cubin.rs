@@ -5,7 +5,7 @@ use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 use super::bytes::{Budget, View};
-use super::{Arch, ArchSuffix, Compression, Part, PartKind, Place, Problem, Producer, ptx};
+use super::{Arch, ArchSuffix, Compression, Part, PartKind, Place, Problem, Producer, cubin_tables, ptx};
 use crate::release::Version;
 
 /// `e_machine` of device code.
@@ -16,6 +16,9 @@ const OSABI_CUDA: u8 = 0x33;
 /// EI_OSABI from CUDA 13 on, and of 12.8 and 12.9 for sm_100 and later: SM number in `e_flags` bits 8-15. AMD's code objects have the same
 /// number, so `e_machine` comes first.
 const OSABI_CUDA_V2: u8 = 0x41;
+
+/// `EI_ABIVERSION` of the cubins whose tables we know: up to CUDA 12, and from then on.
+const KNOWN_ABIS: std::ops::RangeInclusive<u8> = 7..=8;
 
 /// `e_flags` bit of an `a` architecture, in the first flavour only.
 const FLAG_ARCH_SPECIFIC: u32 = 0x800;
@@ -37,12 +40,23 @@ impl Cubin {
         part.arch = part.arch.or(self.arch);
         part.relocatable = Some(self.relocatable);
     }
+
+    fn has_known_tables(&self) -> bool {
+        self.arch.is_some() && matches!(self.producer, Producer::Cubin { abi, .. } if KNOWN_ABIS.contains(&abi))
+    }
 }
 
-/// Reads the headers of a cubin, and checks that every section and segment is there: the linkers trust them.
+/// Reads the headers of a cubin, and checks that every section and segment is there, and the tables of one that can be linked: the linkers
+/// trust them. No linker takes finished code.
 pub(super) fn read(view: View) -> Result<Cubin, Problem> {
     match view.bytes.get(4) {
-        Some(2) => read_elf::<elf::FileHeader64<Endianness>>(view),
+        Some(2) => {
+            let cubin = read_elf::<elf::FileHeader64<Endianness>>(view)?;
+            if cubin.relocatable && cubin.has_known_tables() {
+                cubin_tables::check(view)?;
+            }
+            Ok(cubin)
+        }
         Some(1) => read_elf::<elf::FileHeader32<Endianness>>(view),
         _ => Err(view.damaged(4, "cubin of unknown ELF class")),
     }
@@ -76,7 +90,8 @@ fn read_elf<Elf: FileHeader<Endian = Endianness>>(view: View) -> Result<Cubin, P
         let name = sections.section_name(endian, section).map_err(broken("section name"))?;
         names.spend(name.len() as u64, "section names")?;
         let shown = String::from_utf8_lossy(name);
-        let (offset, size) = section.file_range(endian).unwrap_or_default();
+        let is_in_file = cubin_tables::is_in_file(section.sh_type(endian));
+        let (offset, size) = section.file_range(endian).filter(|_| is_in_file).unwrap_or_default();
         view.slice(offset, size, format_args!("cubin section '{shown}'"))?;
         if section.sh_link(endian) as usize >= sections.len() {
             return Err(view.damaged(0, format!("cubin section '{shown}' that refers to one that is not there")));
@@ -257,7 +272,8 @@ mod tests {
         assert!(is_damaged(&change(18, &62_u16.to_le_bytes())), "machine");
         assert!(is_damaged(&change(4, &[3])), "class");
         // A section without bytes in the file may claim any size.
-        let nobits = change(text + 4, &8_u32.to_le_bytes());
+        let mut nobits = change(text + 4, &8_u32.to_le_bytes());
+        nobits[16] = 2;
         assert!(!is_damaged(&nobits));
         // A segment that is not there: 56 bytes of program header, at the end of the file.
         let mut segment = change(32, &(sound.len() as u64).to_le_bytes());
@@ -269,5 +285,27 @@ mod tests {
         let size = segment.len() - 24;
         segment[size..size + 8].copy_from_slice(&u64::MAX.to_le_bytes());
         assert!(is_damaged(&segment));
+    }
+
+    #[test]
+    fn the_tables_of_what_can_be_linked_are_checked() {
+        let fixture = |name: &str| std::fs::read(format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        for name in ["12.0/kernel.cubin", "13.5/kernel.cubin"] {
+            let sound = fixture(name);
+            assert!(!is_damaged(&sound));
+            // The second section is aligned to three bytes.
+            let headers = u64::from_le_bytes(sound[40..48].try_into().unwrap()) as usize;
+            let mut damaged = sound.clone();
+            damaged[headers + 64 + 48] = 3;
+            assert!(is_damaged(&damaged), "{name}");
+            let change = |at: usize, value: u8| {
+                let mut cubin = damaged.clone();
+                cubin[at] = value;
+                cubin
+            };
+            assert!(!is_damaged(&change(16, 2)), "{name}: finished code reaches no linker");
+            assert!(!is_damaged(&change(8, 9)), "{name}: an ABI that we do not know");
+            assert!(!is_damaged(&change(7, 0)), "{name}: code of somebody else");
+        }
     }
 }

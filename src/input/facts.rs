@@ -195,6 +195,7 @@ impl Part {
         match self.kind {
             PartKind::Cubin => cubin::read(image)?.tell(self),
             PartKind::LtoIr => ltoir::read(image)?.tell(self),
+            PartKind::Ptx | PartKind::RelocatablePtx => without_nul(image)?,
             _ => {}
         }
         Ok(())
@@ -214,6 +215,16 @@ impl Part {
             other => other,
         }
     }
+}
+
+/// A NUL ends PTX for whoever reads it, so there is none but at its end.
+fn without_nul(image: View) -> Result<(), Problem> {
+    let text = image.bytes.iter().rposition(|&byte| byte != 0).and_then(|last| image.bytes.get(..last)).unwrap_or_default();
+    if !text.contains(&0) {
+        return Ok(());
+    }
+    let at = text.iter().position(|&byte| byte == 0).unwrap_or_default();
+    Err(image.damaged(at as u64, "a NUL inside PTX text"))
 }
 
 /// Where a part stands in a block that is packed as one (`fatbinary -concat`).
@@ -292,11 +303,11 @@ impl Facts {
         Ok(bytes)
     }
 
-    /// The part with what only its own bytes can tell: which toolkit made a compressed cubin, and whether it is relocatable.
-    /// This unpacks the part, so it costs more than looking at headers; `examine` never does it.
+    /// The part with what only its own bytes can tell: which toolkit made a compressed cubin, and whether it is relocatable. They are
+    /// checked as those of a stored part are. This unpacks the part, so it costs more than looking at headers; `examine` never does it.
     pub fn look_inside(&self, input: &[u8], part: &Part) -> Result<Part, Problem> {
         let mut part = part.clone();
-        if matches!(part.kind, PartKind::Cubin | PartKind::LtoIr) && !part.scrambled {
+        if matches!(part.kind, PartKind::Cubin | PartKind::LtoIr | PartKind::Ptx | PartKind::RelocatablePtx) && !part.scrambled {
             let bytes = self.part_bytes(input, &part)?;
             match part.compression {
                 Compression::Stored => part.tell(View { bytes: &bytes, offset: part.offset })?,

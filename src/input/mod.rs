@@ -21,6 +21,7 @@ mod added;
 mod archive;
 mod bytes;
 mod cubin;
+mod cubin_tables;
 mod describe;
 mod facts;
 mod fatbin;

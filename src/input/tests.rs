@@ -188,6 +188,31 @@ fn the_members_of_a_thin_archive_may_be_damaged_too() {
 }
 
 #[test]
+fn a_nul_inside_ptx_is_damage_however_it_is_packed() {
+    let damage = |text: &[u8], flags: u64| {
+        let packed = [text.to_vec(), samples::lz4(text), samples::zstd(text)];
+        let (payload, unpacked) = match flags {
+            0x11 => (&packed[0], 0),
+            0x2011 => (&packed[1], text.len()),
+            _ => (&packed[2], text.len()),
+        };
+        let fatbin = samples::fatbin(&[Entry { flags, payload, unpacked, ..Entry::default() }]);
+        let facts = facts(&fatbin)?;
+        facts.look_inside(&fatbin, &facts.parts[0]).map(|_| ())
+    };
+    let closed = [samples::PTX, b"\0\0\0"].concat();
+    let mut broken = closed.clone();
+    broken[9] = 0;
+    for flags in [0x11, 0x2011, 0x8011] {
+        assert_eq!(damage(samples::PTX, flags), Ok(()));
+        assert_eq!(damage(&closed, flags), Ok(()));
+        let Err(Problem::Damaged { what, offset }) = damage(&broken, flags) else { panic!("{flags:#x}") };
+        assert!(what.starts_with("a NUL inside PTX text"), "{what}");
+        assert_eq!(offset, if flags == 0x11 { 89 } else { 80 });
+    }
+}
+
+#[test]
 fn nothing_and_blanks_are_empty() {
     for bytes in [&b""[..], b" ", b"\n\r\n\t ", b"\0", b"\0\0\0", b"\xEF\xBB\xBF", b"\xEF\xBB\xBF \n\0"] {
         assert_eq!(facts(bytes), Err(Problem::Empty), "{bytes:?}");
@@ -279,6 +304,8 @@ fn real_files_are_what_they_are() {
             (".ltoir", _) => (InputKind::LtoIr, &["ltoir compute_80"]),
             (".cubin", _) => (InputKind::Cubin, &["cubin sm_80"]),
             (".lto.fatbin" | ".old.zstd.lto.fatbin", _) => (InputKind::Fatbin, &["ltoir compute_80"]),
+            ("first.ptx" | "second.ptx", _) => (InputKind::Ptx, &["ptx compute_80"]),
+            ("first.o" | "second.o", _) => (InputKind::Object, &["cubin sm_80", "ptx compute_80"]),
             (".old.zstd.fatbin", _) => (InputKind::Fatbin, &["ptx compute_80"]),
             (".fatbin" | ".zip.fatbin", _) => (InputKind::Fatbin, &["cubin sm_80", "ptx compute_80"]),
             (".o", _) => (InputKind::Object, &["cubin sm_80", "ptx compute_80"]),
@@ -297,7 +324,7 @@ fn real_files_are_what_they_are() {
             let part = facts.look_inside(&bytes, part).unwrap();
             // Of packed LTO-IR only the container version can be read, which 12.8 shares with 12.9, and 13.3 with 13.5.
             let made_by = match release {
-                _ if stem.starts_with(".old") => (12, 0),
+                _ if stem.starts_with(".old") || matches!(stem, "first.ptx" | "second.ptx") => (12, 0),
                 (12, 9) if part.scrambled => (12, 8),
                 (13, 5) if part.scrambled => (13, 3),
                 release => release,

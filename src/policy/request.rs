@@ -7,7 +7,7 @@ use super::symbols::LinkSymbols;
 use super::table::OptionId;
 use crate::arch::{Arch, ArchSuffix};
 use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
-use crate::input::{Input, InputKind, Part, PartKind, Piece};
+use crate::input::{Compression, Input, InputKind, Part, PartKind, Piece};
 use crate::options::{LinkOptions, OutputKind, Value};
 
 /// A link that can be asked of any library that is new enough for it.
@@ -261,8 +261,10 @@ impl<'a> Request<'a> {
         if host_section_is_finished {
             return Err(not_relocatable(input, piece));
         }
-        // Only the payload of a compressed cubin tells whether it is finished, and the library would drop it without a word.
-        if part.kind == PartKind::Cubin && part.relocatable.is_none() {
+        // What the library will unpack is looked at as what is stored has been. Besides, only the payload of a compressed cubin tells whether
+        // it is finished, and the library would drop it without a word.
+        let is_packed = matches!(part.compression, Compression::Lz4 | Compression::Zstd) && !part.scrambled;
+        if is_packed || part.kind == PartKind::Cubin && part.relocatable.is_none() {
             return input.look_inside(part).map(Some);
         }
         Ok(Some(part.clone()))

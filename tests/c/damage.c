@@ -1,13 +1,17 @@
 /* Looks at damaged copies of a file, and links them.
  * usage: damage LIBRARY PROGRESS FIRST LAST TRUNCATIONS FLAG... FILE
- * Case n below TRUNCATIONS cuts the file; the others change bytes, as n says. PROGRESS is a file that holds the number of the
- * case at work and its stage, 'd' for describe and 'l' for link, so that whoever finds the process dead knows what did it.
- * Prints how many cases each result had. */
+ * Case n below TRUNCATIONS cuts the file; the others change bytes, as n says. PROGRESS is a file that gets lines of a case and a word:
+ * "describe" and "link" when that begins, then the result. So whoever finds the process dead knows what it died of. A case that takes
+ * more than LIMIT seconds kills the process. */
+#define _POSIX_C_SOURCE 200809L
 #include <cudalink.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define LIMIT 30
 
 static unsigned long long state;
 
@@ -28,14 +32,17 @@ static void change(unsigned char *data, size_t size) {
   }
 }
 
+static void tell(FILE *progress, long n, const char *word) {
+  fprintf(progress, "%ld %s\n", n, word);
+  fflush(progress);
+}
+
 int main(int argc, char **argv) {
   cl_linker_options options = CL_LINKER_OPTIONS_INIT;
-  static size_t counts[128];
   long n, first = atol(argv[3]), last = atol(argv[4]), truncations = atol(argv[5]);
   unsigned char *original, *copy;
   size_t size, described;
   FILE *file = fopen(argv[argc - 1], "rb"), *progress = fopen(argv[2], "wb");
-  int i;
 
   if (!file || !progress) return 2;
   fseek(file, 0, SEEK_END);
@@ -57,21 +64,16 @@ int main(int argc, char **argv) {
     state = 0x9E3779B97F4A7C15ull * ((unsigned long long)n + 1);
     if (n >= truncations) change(copy, length);
 
-    rewind(progress);
-    fprintf(progress, "%10ld d\n", n);
-    fflush(progress);
+    alarm(LIMIT);
+    tell(progress, n, "describe");
     if (cl_input_describe(copy, length, "damaged", NULL, 0, &described) != CL_RESULT_OK) return 3;
-    rewind(progress);
-    fprintf(progress, "%10ld l\n", n);
-    fflush(progress);
+    tell(progress, n, "link");
     cl_linker_create(&options, &linker);
     result = cl_linker_add(linker, CL_INPUT_AUTO, copy, length, "damaged");
     free(copy);
     if (result == CL_RESULT_OK) result = cl_linker_complete(linker);
-    counts[result]++;
+    tell(progress, n, cl_result_string(result));
     cl_linker_destroy(linker);
   }
-  for (i = 0; i < 128; i++)
-    if (counts[i]) printf("%s %lu\n", cl_result_string(i), (unsigned long)counts[i]);
   return 0;
 }

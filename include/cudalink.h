@@ -39,7 +39,7 @@
 /** Initialises a cl_linker_options: nothing is asked for. */
 #define CL_LINKER_OPTIONS_INIT \
   { sizeof(cl_linker_options), NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0 }
+    NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0 }
 
 /** Initialises a cl_diagnostic. */
 #define CL_DIAGNOSTIC_INIT { sizeof(cl_diagnostic), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 }
@@ -259,6 +259,11 @@ typedef uint32_t cl_optimization;
 typedef uint32_t cl_fast_compile;
 
 /**
+ * Which members of an archive are linked. One of `CL_ARCHIVE_MEMBERS_ALL`, `CL_ARCHIVE_MEMBERS_NEEDED`.
+ */
+typedef uint32_t cl_archive_members;
+
+/**
  * What to link and how.
  *
  * Initialise it with `CL_LINKER_OPTIONS_INIT`, then set what you need. Zero means "not asked for" in every field.
@@ -427,6 +432,14 @@ typedef struct cl_linker_options {
    * How many there are.
    */
   size_t required_kernels_count;
+  /**
+   * Which members of an archive are linked: all unless set.
+   */
+  cl_archive_members archive_members;
+  /**
+   * Zero.
+   */
+  uint32_t reserved;
 } cl_linker_options;
 
 /**
@@ -692,6 +705,16 @@ typedef struct cl_library_info {
  * `-Ofc=max`: the fastest compilation.
  */
 #define CL_FAST_COMPILE_MAX 3
+
+/**
+ * All, as nvJitLink does.
+ */
+#define CL_ARCHIVE_MEMBERS_ALL 0
+
+/**
+ * Those that define a symbol that is undefined so far, until nothing changes; and those whose symbols are not known, which are of LTO-IR.
+ */
+#define CL_ARCHIVE_MEMBERS_NEEDED 1
 
 #ifdef __cplusplus
 extern "C" {

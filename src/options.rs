@@ -46,6 +46,16 @@ pub enum Backend {
     Driver,
 }
 
+/// Which members of an archive are linked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArchiveMembers {
+    /// All, as nvJitLink does.
+    #[default]
+    All,
+    /// Those that define a symbol that is undefined so far, as the field's linkers do.
+    Needed,
+}
+
 /// The value of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -70,6 +80,8 @@ pub struct LinkOptions {
     pub backend: Backend,
     /// Kernels that the output must have.
     pub required_kernels: Vec<String>,
+    /// Which members of an archive are linked.
+    pub archive_members: ArchiveMembers,
     repeated: Vec<OptionId>,
     output: Option<OutputKind>,
     pass_through: Vec<String>,
@@ -148,6 +160,15 @@ impl LinkOptions {
             }
         }
         Ok(())
+    }
+
+    /// The names that the output is asked to have, whatever the inputs need.
+    pub fn roots(&self) -> impl Iterator<Item = String> {
+        let lists = [OptionId::KernelsUsed, OptionId::VariablesUsed].into_iter().filter_map(|id| match self.get(id) {
+            Some(Value::List(names)) => Some(names),
+            _ => None,
+        });
+        lists.flatten().chain(&self.required_kernels).cloned()
     }
 
     /// The options that were set more than once, to the same value.

@@ -130,3 +130,31 @@ fn kernels_that_are_asked_for_come_out_or_are_an_error() {
         assert_eq!(link(release, &["-variables-used=nothing"], &inputs)["result"], "unresolved_symbol", "{release}");
     }
 }
+
+#[test]
+fn of_an_archive_only_needed_members_are_linked_if_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let unit = |name: &str, body: &str| unit(folder.path(), name, body);
+    let caller = unit("caller.ptx", CALLS);
+    let calls_g = "{ .reg .b32 %r<2>; .param .b32 a; .param .b32 b; st.param.b32 [a], 1; call.uni (b), g, (a); ld.param.b32 %r1, [b]; st.param.b32 [r], %r1; ret; }";
+    unit("f.ptx", &format!(".extern .func (.param .b32 x) g (.param .b32 y);\n.visible .func (.param .b32 r) f (.param .b32 p) {calls_g}"));
+    unit("g.ptx", &function(".visible").replace(" f ", " g "));
+    unit("unneeded.ptx", &function(".visible").replace(" f ", " h "));
+    let archive = folder.path().join("lib.a");
+    let members = ["unneeded.ptx", "g.ptx", "f.ptx"];
+    support::run(std::process::Command::new("ar").arg("rcs").arg(&archive).args(members).current_dir(folder.path()));
+    for release in RELEASES {
+        let report = link(release, &["--archive-members", "needed"], &[caller.clone(), archive.clone()]);
+        assert_eq!(report["result"], "ok", "{release}: {report}");
+        let decision =
+            report["plan"]["decisions"].as_array().unwrap().iter().find(|decision| decision["rule"] == "needed_members").unwrap();
+        let reason = decision["reason"].as_str().unwrap();
+        assert!(reason.starts_with("2 of 3 members are needed: ") && reason.contains("f.ptx") && reason.contains("g.ptx"), "{reason}");
+    }
+    // libcudadevrt.a is needed by nothing here, and is as large as ten of these links.
+    let devrt = support::fetch("runtime", "13.0.88").join("nvidia/cu13/lib/libcudadevrt.a");
+    let inputs = [fixture("13.0/kernel.ptx"), fixture("13.0/helper.ptx"), devrt];
+    let size = |options: &[&str]| link("13.5.37", options, &inputs)["output"]["size"].as_u64().unwrap();
+    let (all, needed) = (size(&[]), size(&["--archive-members", "needed"]));
+    assert!(all > 100_000 && needed < 10_000, "{all} and {needed} bytes");
+}

@@ -10,7 +10,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use cudalink::backend::library::SearchEnvironment;
 use cudalink::backend::nvjitlink;
-use cudalink::options::Backend;
+use cudalink::options::{ArchiveMembers, Backend};
 use cudalink::{Error, InputKind, LinkOptions, Linker, OutputKind, Result, ResultClass, input};
 use serde_json::{Value, json};
 
@@ -87,6 +87,11 @@ fn command() -> Command {
             .value_parser(["auto", "on", "off"])
             .default_value("auto")
             .help("Optimize at link time; auto: if the inputs call for it"),
+        Arg::new("archive-members")
+            .long("archive-members")
+            .value_parser(["all", "needed"])
+            .default_value("all")
+            .help("Which members of an archive are linked"),
         Arg::new("require-kernel")
             .long("require-kernel")
             .value_name("NAME")
@@ -157,6 +162,9 @@ fn link_options(matches: &ArgMatches, flags: &[String]) -> Result<LinkOptions> {
     let mut options = LinkOptions::default();
     options.library_path = matches.get_one::<PathBuf>("library").cloned();
     options.required_kernels = matches.get_many("require-kernel").into_iter().flatten().cloned().collect();
+    if text("archive-members") == Some("needed") {
+        options.archive_members = ArchiveMembers::Needed;
+    }
     options.backend = match text("backend") {
         Some("nvjitlink") => Backend::Nvjitlink,
         Some("driver") => Backend::Driver,

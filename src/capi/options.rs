@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use super::boundary::{self, VersionedStruct};
 use crate::error::{Error, Result, ResultClass};
-use crate::options::{Backend, LinkOptions, OutputKind};
+use crate::options::{ArchiveMembers, Backend, LinkOptions, OutputKind};
 use crate::policy::table::OptionId;
 
 /// A setting that can be left alone. One of `CL_TRISTATE_UNSET`, `CL_TRISTATE_ON`, `CL_TRISTATE_OFF`.
@@ -57,6 +57,13 @@ pub const CL_FAST_COMPILE_MIN: cl_fast_compile = 1;
 pub const CL_FAST_COMPILE_MID: cl_fast_compile = 2;
 /// `-Ofc=max`: the fastest compilation.
 pub const CL_FAST_COMPILE_MAX: cl_fast_compile = 3;
+
+/// Which members of an archive are linked. One of `CL_ARCHIVE_MEMBERS_ALL`, `CL_ARCHIVE_MEMBERS_NEEDED`.
+pub type cl_archive_members = u32;
+/// All, as nvJitLink does.
+pub const CL_ARCHIVE_MEMBERS_ALL: cl_archive_members = 0;
+/// Those that define a symbol that is undefined so far, until nothing changes; and those whose symbols are not known, which are of LTO-IR.
+pub const CL_ARCHIVE_MEMBERS_NEEDED: cl_archive_members = 1;
 
 /// For the fields whose 0 means "not asked for": the value that nvJitLink calls 0.
 /// In `split_compile` and `split_compile_extended` it means all processors, in `jump_table_density` 0 percent.
@@ -153,6 +160,10 @@ pub struct cl_linker_options {
     pub required_kernels: *const *const c_char,
     /// How many there are.
     pub required_kernels_count: usize,
+    /// Which members of an archive are linked: all unless set.
+    pub archive_members: cl_archive_members,
+    /// Zero.
+    pub reserved: u32,
 }
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
@@ -178,6 +189,14 @@ pub unsafe fn read(options: *const cl_linker_options) -> Result<LinkOptions> {
         CL_BACKEND_DRIVER => Backend::Driver,
         other => return Err(no_such("backend", other)),
     };
+    checked.archive_members = match options.archive_members {
+        CL_ARCHIVE_MEMBERS_ALL => ArchiveMembers::All,
+        CL_ARCHIVE_MEMBERS_NEEDED => ArchiveMembers::Needed,
+        other => return Err(no_such("archive_members", other)),
+    };
+    if options.reserved != 0 {
+        return Err(no_such("reserved", options.reserved));
+    }
     if options.output != 0 {
         checked.set_output(output_kind(options.output)?)?;
     }

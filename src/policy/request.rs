@@ -1,5 +1,7 @@
 //! What is asked for, free of contradictions, before any library is looked at.
 
+use std::collections::BTreeSet;
+
 use super::arch::links_for;
 use super::plan::{Action, Decision, LibraryFacts, Plan, PlannedBackend, PlannedImage};
 use super::rules;
@@ -7,8 +9,8 @@ use super::symbols::LinkSymbols;
 use super::table::OptionId;
 use crate::arch::{Arch, ArchSuffix};
 use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
-use crate::input::{Compression, Input, InputKind, Part, PartKind, Piece};
-use crate::options::{LinkOptions, OutputKind, Value};
+use crate::input::{Binding, Compression, Input, InputKind, Part, PartKind, Piece, Symbols};
+use crate::options::{ArchiveMembers, LinkOptions, OutputKind, Value};
 
 /// A link that can be asked of any library that is new enough for it.
 #[derive(Debug)]
@@ -67,15 +69,52 @@ impl<'a> Request<'a> {
     }
 
     fn look_at_symbols(&mut self) -> Result<()> {
+        let symbols_of = |chosen: &Chosen| match &chosen.part {
+            Some(part) => self.at(chosen).0.symbols(part),
+            None => Ok(Symbols::Unknown),
+        };
+        let mut found: Vec<Symbols> = self.chosen.iter().map(symbols_of).collect::<Result<_>>()?;
+        if self.options.archive_members == ArchiveMembers::Needed {
+            self.leave_out_unneeded_members(&mut found);
+        }
         let mut symbols = LinkSymbols::default();
-        for chosen in &self.chosen {
+        for (chosen, found) in self.chosen.iter().zip(found) {
             let (input, piece) = self.at(chosen);
-            symbols.add(input, piece, chosen.part.as_ref())?;
+            symbols.add(input, piece, found)?;
         }
         symbols.check_wanted()?;
         symbols.check_used(self.options)?;
         self.symbols = symbols;
         Ok(())
+    }
+
+    /// Keeps of each archive the members that are needed: those that define what is undefined so far, until nothing changes.
+    fn leave_out_unneeded_members(&mut self, found: &mut Vec<Symbols>) {
+        let members: Vec<Option<String>> = self.chosen.iter().map(|chosen| self.member_of(chosen)).collect();
+        let needed = needed_members(&members, found, self.options.roots());
+        for (index, input) in self.inputs.iter().enumerate().filter(|(_, input)| input.facts().kind == InputKind::Library) {
+            let of_this = |at: &usize| self.chosen[*at].input == index;
+            let (taken, left): (Vec<usize>, Vec<usize>) = (0..members.len()).filter(of_this).partition(|at| needed[*at]);
+            let names = |list: &[usize]| list.iter().filter_map(|at| members[*at].as_deref()).collect::<BTreeSet<_>>();
+            let (taken, left) = (names(&taken), names(&left));
+            let list = taken.iter().copied().collect::<Vec<_>>().join(", ");
+            self.decisions.push(Decision {
+                rule: "needed_members",
+                option: input.name().to_owned(),
+                action: if left.is_empty() { Action::Kept } else { Action::Changed },
+                reason: format!("{} of {} members are needed: {list}", taken.len(), taken.len() + left.len()),
+            });
+        }
+        let mut keep = needed.iter();
+        self.chosen.retain(|_| *keep.next().unwrap_or(&true));
+        let mut keep = needed.iter();
+        found.retain(|_| *keep.next().unwrap_or(&true));
+    }
+
+    /// The archive member that a piece is of, by its whole name.
+    fn member_of(&self, chosen: &Chosen) -> Option<String> {
+        let (input, piece) = self.at(chosen);
+        (input.facts().kind == InputKind::Library).then(|| piece.name.clone())
     }
 
     /// The one input's cubin, if it is finished and nothing is to be linked into it. Then it is the output.
@@ -294,6 +333,41 @@ impl<'a> Request<'a> {
             _ => error,
         }
     }
+}
+
+/// Which pieces are linked, where a member of an archive is only if it is needed. Members whose symbols are not known are.
+fn needed_members(members: &[Option<String>], symbols: &[Symbols], roots: impl Iterator<Item = String>) -> Vec<bool> {
+    let is_unknown = |symbols: &Symbols| matches!(symbols, Symbols::Unknown);
+    let mut needed: Vec<bool> = members.iter().zip(symbols).map(|(member, symbols)| member.is_none() || is_unknown(symbols)).collect();
+    let mut undefined: BTreeSet<String> = roots.collect();
+    let mut defined = BTreeSet::new();
+    let mut take = |index: usize, undefined: &mut BTreeSet<String>| {
+        let Symbols::Known(symbols) = &symbols[index] else { return };
+        let visible = symbols.iter().filter(|symbol| symbol.binding != Binding::Local);
+        for symbol in visible {
+            if symbol.defined {
+                defined.insert(symbol.name.clone());
+            } else if !defined.contains(&symbol.name) {
+                undefined.insert(symbol.name.clone());
+            }
+        }
+        undefined.retain(|name| !defined.contains(name));
+    };
+    (0..needed.len()).filter(|index| needed[*index]).for_each(|index| take(index, &mut undefined));
+    let defines_one = |symbols: &Symbols, undefined: &BTreeSet<String>| match symbols {
+        Symbols::Known(symbols) => {
+            symbols.iter().any(|symbol| symbol.defined && symbol.binding != Binding::Local && undefined.contains(&symbol.name))
+        }
+        Symbols::Unknown => false,
+    };
+    while let Some(next) = (0..needed.len()).find(|index| !needed[*index] && defines_one(&symbols[*index], &undefined)) {
+        // A member is taken whole, with all its fatbins.
+        for index in (0..needed.len()).filter(|index| members[*index] == members[next]) {
+            needed[index] = true;
+            take(index, &mut undefined);
+        }
+    }
+    needed
 }
 
 /// A part for a message, such as "sm_90a cubin".

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
-use crate::input::{Binding, Input, Part, Piece, Symbol, SymbolKind, Symbols, is_provided_by_the_driver, name_without_static};
+use crate::input::{Binding, Input, Piece, Symbol, SymbolKind, Symbols, is_provided_by_the_driver, name_without_static};
 use crate::options::{LinkOptions, Value};
 use crate::policy::table::OptionId;
 
@@ -37,15 +37,11 @@ struct Definition {
 }
 
 impl LinkSymbols {
-    /// Takes in the symbols of one part that is linked.
+    /// Takes in the symbols of one piece that is linked.
     ///
-    /// Fails with duplicate_symbol if it defines what another one does, and as [`Input::symbols`] does.
-    pub(super) fn add(&mut self, input: &Input, piece: &Piece, part: Option<&Part>) -> Result<()> {
-        let Some(part) = part else {
-            self.has_unknown = true;
-            return Ok(());
-        };
-        match input.symbols(part)? {
+    /// Fails with duplicate_symbol if it defines what another one does.
+    pub(super) fn add(&mut self, input: &Input, piece: &Piece, symbols: Symbols) -> Result<()> {
+        match symbols {
             Symbols::Unknown => self.has_unknown = true,
             Symbols::Known(symbols) => {
                 for symbol in symbols {

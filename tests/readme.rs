@@ -48,6 +48,26 @@ fn the_c_example_links_real_code() {
 }
 
 #[test]
+fn the_installation_works_as_it_stands_there() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("program.c"), &blocks("c")[0].1).unwrap();
+    let block = shell_block("From C");
+    let [install, compile] = block.lines().collect::<Vec<_>>()[..] else { panic!("{block}") };
+    // Not the target folder of the cargo that runs this test, which it has locked.
+    let shell = |line: &str, at: &Path| {
+        let mut shell = Command::new("sh");
+        shell.args(["-euc", line]).current_dir(at).env("PREFIX", folder.path().join("prefix"));
+        run(shell.env("CARGO_TARGET_DIR", root().join("target/install-test/build")));
+    };
+    shell(install, root());
+    shell(compile, folder.path());
+    let mut program = Command::new(folder.path().join("program"));
+    program.env("LD_LIBRARY_PATH", folder.path().join("prefix/lib")).env("CUDALINK_NVJITLINK", nvjitlink("12.9.86"));
+    let printed = run(program.args(["12.4/kernel.ptx", "12.4/helper.ptx"].map(fixture)));
+    assert!(printed.starts_with("linked "), "{printed}");
+}
+
+#[test]
 fn the_demo_links_from_ptx_and_from_ltoir() {
     let commands: Vec<String> = shell_block("Try it").lines().map(|line| line.split('#').next().unwrap().trim().to_owned()).collect();
     assert_eq!(commands, ["scripts/demo", "scripts/test"]);

@@ -25,6 +25,7 @@ PACKAGES = {
     "nvvm": (None, "nvidia-nvvm"),
     "crt": (None, "nvidia-cuda-crt"),
     "cuobjdump": (None, "nvidia-cuda-cuobjdump"),
+    "cccl": (None, "nvidia-cuda-cccl"),
 }
 # Packages that are numbered by themselves.
 OTHER_PACKAGES = {"nvshmem": "nvidia-nvshmem-cu13", "cuvs": "libcuvs-cu13", "cudf": "libcudf-cu13"}

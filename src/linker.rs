@@ -69,6 +69,8 @@ impl Linker {
                 Job::Link(library) => library.link(&plan, &linker.inputs),
             };
             let kind = plan.output;
+            // What passes through is for whichever architecture it is for.
+            let target = plan.library.is_some().then(|| linker.options.arch()).flatten();
             linker.plan = Some(plan);
             let (result, logs) = match linked {
                 Ok(linked) => (Ok(linked.output), linked.logs),
@@ -80,7 +82,7 @@ impl Linker {
                 linker.diagnostics.extend(more);
                 error
             })?;
-            let output = Output::checked(kind, bytes)?;
+            let output = Output::checked(kind, target, bytes)?;
             symbols.missing_kernels(&linker.options, &output.symbols().kernels)?;
             linker.state = State::Linked(output);
             Ok(())

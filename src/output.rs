@@ -1,5 +1,6 @@
 //! What came out of a link: looked at, not believed.
 
+use crate::arch::Arch;
 use crate::error::{Error, Result, ResultClass};
 use crate::input::{self, Facts, InputKind, SymbolKind};
 use crate::options::OutputKind;
@@ -24,8 +25,8 @@ pub struct Symbols {
 impl Output {
     /// Looks at what a backend gave.
     ///
-    /// Fails with link_failed if it is not a whole image of that kind.
-    pub(crate) fn checked(kind: OutputKind, bytes: Vec<u8>) -> Result<Self> {
+    /// Fails with link_failed if it is not a whole image of that kind for `target`.
+    pub(crate) fn checked(kind: OutputKind, target: Option<Arch>, bytes: Vec<u8>) -> Result<Self> {
         let broken =
             |why: String| Error::new(ResultClass::LinkFailed, format!("the library reported success and gave a {} that is {why}", kind));
         let facts = input::examine(&bytes, &mut |_| None).map_err(|problem| broken(problem.to_string()))?;
@@ -36,6 +37,10 @@ impl Output {
         };
         if facts.kind != expected {
             return Err(broken(format!("a {}", facts.kind)));
+        }
+        let other_arch = |arch: &Arch| kind == OutputKind::Cubin && target.is_some_and(|target| target.number != arch.number);
+        if let Some(arch) = facts.parts.iter().filter_map(|part| part.arch).find(other_arch) {
+            return Err(broken(format!("for {arch}")));
         }
         let symbols = symbols(&facts, &bytes).map_err(|problem| broken(problem.to_string()))?;
         Ok(Self { kind, bytes, symbols })

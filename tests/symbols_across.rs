@@ -44,6 +44,18 @@ fn definitions_go_together_as_their_linkage_says() {
     let variable = unit("variable.ptx", ".visible .global .align 4 .b32 f;");
     let reader =
         unit("reader.ptx", ".extern .global .align 4 .b32 f;\n.visible .entry reads() { .reg .b32 %r; ld.global.u32 %r, [f]; ret; }");
+    let texture = unit("texture.ptx", ".visible .global .texref t;");
+    let texture_again = unit("texture_again.ptx", ".visible .global .texref t;");
+    let constant = unit("constant.ptx", ".visible .const .align 4 .b32 c = 1;");
+    let constant_again = unit("constant_again.ptx", ".visible .const .align 4 .b32 c = 1;");
+    let mangled = unit("mangled.ptx", &function(".visible").replace(" f ", " _ZN5space1fEi "));
+    let mangled_again = unit("mangled_again.ptx", &function(".visible").replace(" f ", " _ZN5space1fEi "));
+    let larger =
+        unit("larger.ptx", ".extern .const .align 4 .b32 c[2];\n.visible .entry reads() { .reg .b32 %r; ld.const.u32 %r, [c]; ret; }");
+    let unsized_one =
+        unit("unsized.ptx", ".extern .const .align 4 .b32 c[];\n.visible .entry reads() { .reg .b32 %r; ld.const.u32 %r, [c]; ret; }");
+    let elsewhere =
+        unit("elsewhere.ptx", ".extern .global .align 4 .b32 c;\n.visible .entry reads() { .reg .b32 %r; ld.global.u32 %r, [c]; ret; }");
     let common_variable = unit("common.ptx", ".common .global .align 4 .b32 g;");
     let weak_variable = unit("weak_variable.ptx", ".weak .global .align 4 .b32 g = 7;");
     let cases: &[(&str, &[&PathBuf])] = &[
@@ -60,6 +72,13 @@ fn definitions_go_together_as_their_linkage_says() {
         ("duplicate_symbol", &[&reader, &strong]),
         ("ok", &[&weak_variable, &common_variable]),
         ("duplicate_symbol", &[&common_variable, &weak_variable]),
+        ("ok", &[&texture, &texture_again]),
+        ("ok", &[&common_variable, &common_variable]),
+        ("duplicate_symbol", &[&constant, &constant_again]),
+        ("duplicate_symbol", &[&mangled, &mangled_again]),
+        ("ok", &[&constant, &unsized_one]),
+        ("duplicate_symbol", &[&constant, &larger]),
+        ("duplicate_symbol", &[&constant, &elsewhere]),
         ("unresolved_symbol", &[&caller]),
         ("unresolved_symbol", &[&caller, &fixed]),
     ];
@@ -70,7 +89,7 @@ fn definitions_go_together_as_their_linkage_says() {
             assert_eq!(report["result"], *class, "{inputs:?} on {release}: {report}");
             if *class != "ok" {
                 let finding = report["diagnostics"].as_array().unwrap().last().unwrap();
-                assert!(matches!(finding["symbol"].as_str(), Some("f" | "g" | "kernel")), "{finding}");
+                assert!(matches!(finding["symbol"].as_str(), Some("f" | "g" | "c" | "_ZN5space1fEi" | "kernel")), "{finding}");
                 assert!(finding["input"].is_string(), "{finding}");
             }
         }

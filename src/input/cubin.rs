@@ -5,7 +5,7 @@ use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 
 use super::bytes::{Budget, View};
-use super::{Arch, ArchSuffix, Compression, Part, PartKind, Place, Problem, Producer, cubin_tables, ptx};
+use super::{Arch, ArchSuffix, Part, PartKind, Place, Problem, Producer, cubin_tables, ptx};
 use crate::release::Version;
 
 /// `e_machine` of device code.
@@ -170,20 +170,7 @@ impl ToolNote {
 }
 
 pub(super) fn part(view: View, place: &Place) -> Result<Part, Problem> {
-    let mut part = Part {
-        kind: PartKind::Cubin,
-        arch: None,
-        producer: Producer::Unknown,
-        relocatable: None,
-        compression: Compression::Stored,
-        scrambled: false,
-        offset: view.offset,
-        size: view.len(),
-        unpacked_size: view.len(),
-        block: None,
-        container: None,
-        place: place.clone(),
-    };
+    let mut part = Part::stored(PartKind::Cubin, view, place);
     read(view)?.tell(&mut part);
     Ok(part)
 }

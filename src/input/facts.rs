@@ -190,6 +190,24 @@ pub struct Part {
 }
 
 impl Part {
+    /// A part that stands in the input as it is, of which nothing else is known yet.
+    pub(super) fn stored(kind: PartKind, image: View, place: &Place) -> Self {
+        Self {
+            kind,
+            arch: None,
+            producer: Producer::Unknown,
+            relocatable: None,
+            compression: Compression::Stored,
+            scrambled: false,
+            offset: image.offset,
+            size: image.len(),
+            unpacked_size: image.len(),
+            block: None,
+            container: None,
+            place: place.clone(),
+        }
+    }
+
     /// Adds what the image itself says, and checks it.
     pub(super) fn tell(&mut self, image: View) -> Result<(), Problem> {
         match self.kind {

@@ -10,7 +10,7 @@
 //! Measured on NVRTC 12.0 to 13.5; nothing of it is documented.
 
 use super::bytes::View;
-use super::{Arch, ArchSuffix, Compression, Part, PartKind, Place, Problem, Producer};
+use super::{Arch, ArchSuffix, Part, PartKind, Place, Problem, Producer};
 use crate::release::Version;
 
 pub(super) const MAGIC: [u8; 4] = [0xED, 0x43, 0x4E, 0x7F];
@@ -87,21 +87,8 @@ fn arch(attributes: View) -> Option<Arch> {
 }
 
 pub(super) fn part(view: View, place: &Place) -> Result<Part, Problem> {
-    let mut part = Part {
-        kind: PartKind::LtoIr,
-        arch: None,
-        producer: Producer::Unknown,
-        // It exists only to be linked; `-rdc` makes no difference to it.
-        relocatable: Some(true),
-        compression: Compression::Stored,
-        scrambled: false,
-        offset: view.offset,
-        size: view.len(),
-        unpacked_size: view.len(),
-        block: None,
-        container: None,
-        place: place.clone(),
-    };
+    // It exists only to be linked; `-rdc` makes no difference to it.
+    let mut part = Part { relocatable: Some(true), ..Part::stored(PartKind::LtoIr, view, place) };
     read(view)?.tell(&mut part);
     Ok(part)
 }

@@ -1,7 +1,7 @@
 //! PTX text: just enough of it to know the version, the target and the address size.
 
 use super::bytes::View;
-use super::{Arch, ArchSuffix, Compression, Part, PartKind, Place, Problem, Producer};
+use super::{Arch, ArchSuffix, Part, PartKind, Place, Problem, Producer};
 use crate::release::Version;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -75,21 +75,9 @@ pub(super) fn read(view: View) -> Result<Ptx, Problem> {
 
 pub(super) fn part(view: View, place: &Place) -> Result<Part, Problem> {
     let ptx = read(view)?;
-    let size = ptx.text.len() as u64;
-    Ok(Part {
-        kind: PartKind::Ptx,
-        arch: Some(ptx.target),
-        producer: Producer::Ptx { isa: ptx.version },
-        relocatable: None,
-        compression: Compression::Stored,
-        scrambled: false,
-        offset: view.offset.saturating_add(ptx.offset),
-        size,
-        unpacked_size: size,
-        block: None,
-        container: None,
-        place: place.clone(),
-    })
+    let text = View { bytes: ptx.text, offset: view.offset.saturating_add(ptx.offset) };
+    let stored = Part::stored(PartKind::Ptx, text, place);
+    Ok(Part { arch: Some(ptx.target), producer: Producer::Ptx { isa: ptx.version }, ..stored })
 }
 
 /// The text between byte order mark and closing NULs.

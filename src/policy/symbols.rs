@@ -5,9 +5,10 @@
 //! a duplicate, of LTO-IR against PTX or a cubin nobody does.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
-use crate::input::{Binding, Input, Piece, Symbol, SymbolKind, Symbols, is_provided_by_the_driver, name_without_static};
+use crate::input::{Binding, Input, Memory, Piece, Symbol, SymbolKind, Symbols, is_provided_by_the_driver, name_without_static};
 use crate::options::{LinkOptions, Value};
 use crate::policy::table::OptionId;
 
@@ -25,15 +26,45 @@ pub struct LinkSymbols {
 /// Who needs a symbol, by the pieces' names, and as what.
 #[derive(Debug)]
 struct Want {
-    kind: SymbolKind,
+    form: Form,
     pieces: Vec<String>,
 }
 
 #[derive(Debug)]
 struct Definition {
-    kind: SymbolKind,
+    form: Form,
     binding: Binding,
     piece: String,
+}
+
+/// What has to be the same wherever a name is used and defined. nvJitLink up to 12.5 refuses what is not, 12.6 and later only print that, or
+/// crash where one is a variable and the other a function (measured).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Form {
+    kind: SymbolKind,
+    memory: Option<Memory>,
+    size: Option<u64>,
+}
+
+impl Form {
+    /// What is not told, as the size of `extern int a[]`, fits everything.
+    fn fits(self, other: Self) -> bool {
+        let is_variable = |form: Self| form.kind == SymbolKind::Variable;
+        let agree = |one: Option<u64>, two: Option<u64>| one.zip(two).is_none_or(|(one, two)| one == two);
+        is_variable(self) == is_variable(other) && self.memory == other.memory && agree(self.size, other.size)
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(size) = self.size {
+            write!(f, "{size}-byte ")?;
+        }
+        if let Some(memory) = self.memory {
+            write!(f, "{} ", format!("{memory:?}").to_lowercase())?;
+        }
+        f.write_str(self.kind.name())
+    }
 }
 
 impl LinkSymbols {
@@ -53,9 +84,10 @@ impl LinkSymbols {
     }
 
     fn add_symbol(&mut self, symbol: Symbol, input: &Input, piece: &Piece) -> Result<()> {
-        let Symbol { name, kind, binding, defined, .. } = symbol;
+        let Symbol { name, kind, binding, defined, memory, size } = symbol;
+        let form = Form { kind, memory, size };
         if !defined {
-            let want = self.wanted.entry(name).or_insert_with(|| Want { kind, pieces: Vec::new() });
+            let want = self.wanted.entry(name).or_insert_with(|| Want { form, pieces: Vec::new() });
             if want.pieces.last() != Some(&piece.name) {
                 want.pieces.push(piece.name.clone());
             }
@@ -67,12 +99,12 @@ impl LinkSymbols {
             return Ok(());
         }
         let Some(first) = self.defined.get_mut(&name) else {
-            self.defined.insert(name, Definition { kind, binding, piece: piece.name.clone() });
+            self.defined.insert(name, Definition { form, binding, piece: piece.name.clone() });
             return Ok(());
         };
         // nvJitLink of every release dies of the last when both are cubins (measured), in this order only.
-        let text = if is_variable(first.kind) != is_variable(kind) {
-            Some(format!("'{name}' is a {} in '{}' and a {} in '{}'", first.kind.name(), first.piece, kind.name(), piece.name))
+        let text = if !form.fits(first.form) {
+            Some(format!("'{name}' is a {} in '{}' and a {form} in '{}'", first.form, first.piece, piece.name))
         } else if first.binding == Binding::Strong && binding == Binding::Strong {
             Some(format!("'{name}' is defined in '{}' and again in '{}'", first.piece, piece.name))
         } else if first.binding == Binding::Common && binding == Binding::Weak {
@@ -87,23 +119,22 @@ impl LinkSymbols {
             return Err(Error::new(ResultClass::DuplicateSymbol, text).on_input(input.name()).on_symbol(&name));
         }
         if binding < first.binding {
-            *first = Definition { kind, binding, piece: piece.name.clone() };
+            *first = Definition { form, binding, piece: piece.name.clone() };
         }
         Ok(())
     }
 
-    /// What is wanted as a variable is not defined as a function, nor the other way: nvJitLink from 12.9 on dies of it (measured).
+    /// What is wanted is what is defined: no function for a variable, and no other size or memory.
     pub(super) fn check_wanted(&self) -> Result<()> {
-        let defined =
-            |(name, want): (&'_ String, &'_ Want)| Some((name.clone(), want.kind, want.pieces.first()?.clone(), self.defined.get(name)?));
-        let Some((name, kind, piece, definition)) =
-            self.wanted.iter().filter_map(defined).find(|(_, kind, _, definition)| is_variable(*kind) != is_variable(definition.kind))
-        else {
-            return Ok(());
-        };
-        let text =
-            format!("'{name}' is used as a {} in '{piece}' and is a {} in '{}'", kind.name(), definition.kind.name(), definition.piece);
-        Err(Error::new(ResultClass::DuplicateSymbol, text).on_input(&piece).on_symbol(&name))
+        for (name, want) in &self.wanted {
+            let (Some(definition), Some(piece)) = (self.defined.get(name), want.pieces.first()) else { continue };
+            if !want.form.fits(definition.form) {
+                let text =
+                    format!("'{name}' is used as a {} in '{piece}' and is a {} in '{}'", want.form, definition.form, definition.piece);
+                return Err(Error::new(ResultClass::DuplicateSymbol, text).on_input(piece).on_symbol(name));
+            }
+        }
+        Ok(())
     }
 
     /// The names given to `kernels_used` and `variables_used` are defined. With LTO-IR among the inputs that cannot be known.
@@ -116,7 +147,7 @@ impl LinkSymbols {
             (OptionId::VariablesUsed, ResultClass::UnresolvedSymbol, |kind| kind == SymbolKind::Variable),
         ] {
             let Some(Value::List(names)) = options.get(id) else { continue };
-            let is_defined = |name: &String| self.defined.get(name).is_some_and(|definition| is_wanted_kind(definition.kind));
+            let is_defined = |name: &String| self.defined.get(name).is_some_and(|definition| is_wanted_kind(definition.form.kind));
             if let Some(name) = names.iter().find(|name| !is_defined(name)) {
                 let text = format!("{} names '{name}', which no input defines", id.row().name);
                 return Err(Error::new(class, text).on_symbol(name));
@@ -128,7 +159,8 @@ impl LinkSymbols {
     /// What the output must have and lacks, of the kernels that it has.
     pub fn missing_kernels(&self, options: &LinkOptions, found: &[String]) -> Result<()> {
         let found: BTreeSet<&str> = found.iter().map(String::as_str).collect();
-        let defined = self.defined.iter().filter(|(_, definition)| definition.kind == SymbolKind::Kernel).map(|(name, _)| name.as_str());
+        let defined =
+            self.defined.iter().filter(|(_, definition)| definition.form.kind == SymbolKind::Kernel).map(|(name, _)| name.as_str());
         let used: Option<Vec<&str>> = match options.get(OptionId::KernelsUsed) {
             Some(Value::List(names)) => Some(names.iter().map(String::as_str).collect()),
             _ => None,
@@ -188,8 +220,4 @@ impl LinkSymbols {
             backend: error.diagnostic().backend.clone(),
         }
     }
-}
-
-fn is_variable(kind: SymbolKind) -> bool {
-    kind == SymbolKind::Variable
 }

@@ -22,10 +22,21 @@ const FILES: [&str; 7] = ["helper.fatbin", "helper.zip.fatbin", "helper.cubin", 
 /// Cut PTX is PTX, and how long an LTO-IR body is nobody but NVIDIA's libraries knows.
 const MAY_BE_CUT: [&str; 2] = ["helper.ltoir", "helper.ptx"];
 
-/// Bodies of LTO-IR are scrambled, so that no damage in them can be seen, and most of it ends the process in nvJitLink 12. Starting it
-/// again is slow.
-const MAY_DIE: &str = "helper.ltoir";
+/// Where a death proves nothing against us. Bodies of LTO-IR are scrambled, so that no damage in them can be seen, and nvJitLink 12 ends
+/// the process on it; 12.0 crashes on PTX that ends inside a comment.
+const MAY_DIE: [(&str, &str); 5] = [
+    ("12.0.140", "helper.ltoir"),
+    ("12.9.86", "helper.ltoir"),
+    ("13.0.88", "helper.ltoir"),
+    ("13.5.37", "helper.ltoir"),
+    ("12.0.140", "helper.ptx"),
+];
+/// Starting the process again after each death is slow.
 const MOST_LTOIR_CASES: usize = 2000;
+
+/// What we do not foresee is one case in this many, or fewer: another OSABI together with other damage, the last byte of `e_flags`,
+/// `st_other` of a variable, and a type of relocation that exists and is out of place.
+const RARE: usize = 5000;
 
 fn cases() -> usize {
     std::env::var("CUDALINK_DAMAGE_CASES").map_or(150, |cases| cases.parse().unwrap())
@@ -163,14 +174,14 @@ fn survives(version: &str) {
     let damage = Damage::new();
     let library = nvjitlink(version);
     for name in FILES {
-        let cases = if name == MAY_DIE { cases().min(MOST_LTOIR_CASES) } else { cases() };
+        let cases = if name == "helper.ltoir" { cases().min(MOST_LTOIR_CASES) } else { cases() };
         let outcome = damage.run(&library, &fixture(format!("12.0/{name}")), cases, cases / 4);
         let at_link = outcome.deaths.iter().filter(|(_, at, _)| at == "link").count();
         let some: Vec<_> = outcome.deaths.iter().take(5).collect();
         println!("{version} {name}: {cases} cases, {:?}, {} deaths {some:?}", outcome.results, outcome.deaths.len());
         assert_eq!(at_link, outcome.deaths.len(), "{version} {name}: {some:?}");
         assert_eq!(outcome.results.values().sum::<usize>() + at_link, cases, "{version} {name}");
-        assert!(name == MAY_DIE || at_link == 0, "{version} {name}: {some:?}");
+        assert!(MAY_DIE.contains(&(version, name)) || at_link <= cases / RARE, "{version} {name}: {some:?}");
     }
 }
 

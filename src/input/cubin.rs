@@ -12,7 +12,7 @@ use crate::release::Version;
 pub(super) const EM_CUDA: u16 = 190;
 
 /// EI_OSABI up to CUDA 12: SM number in `e_flags` bits 0-7, toolkit version in `e_version`.
-const OSABI_CUDA: u8 = 0x33;
+pub(super) const OSABI_CUDA: u8 = 0x33;
 /// EI_OSABI from CUDA 13 on, and of 12.8 and 12.9 for sm_100 and later: SM number in `e_flags` bits 8-15. AMD's code objects have the same
 /// number, so `e_machine` comes first.
 const OSABI_CUDA_V2: u8 = 0x41;

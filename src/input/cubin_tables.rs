@@ -24,6 +24,7 @@ use object::{Endianness, SectionIndex, elf};
 
 use super::Problem;
 use super::bytes::{Budget, View};
+use super::cubin::OSABI_CUDA;
 
 type Header = elf::FileHeader64<Endianness>;
 type Section = elf::SectionHeader64<Endianness>;
@@ -52,6 +53,9 @@ const NV_GLOBAL: u32 = 0x7000_0007;
 const NV_LOCAL: u32 = 0x7000_0009;
 const NV_SHARED: u32 = 0x7000_000A;
 const NV_SHARED_RESERVED: u32 = 0x7000_0015;
+
+/// An `e_flags` bit of cubins up to CUDA 12; nvJitLink 12.9 crashes on it.
+const UNKNOWN_FLAG: u32 = 0x4000;
 
 /// `sh_flags` of what belongs to the Mercury form.
 const MERCURY: u64 = 1 << 28;
@@ -156,6 +160,9 @@ pub(super) fn check(view: View) -> Result<(), Problem> {
     let endian = header.endian().map_err(broken)?;
     let sections = header.sections(endian, view.bytes).map_err(broken)?;
     let names = header.shstrndx(endian, view.bytes).map_err(broken)?;
+    if header.e_ident().os_abi.0 == OSABI_CUDA && header.e_flags(endian).0 & UNKNOWN_FLAG != 0 {
+        return Err(view.damaged(48, "cubin with a flag that no compiler sets"));
+    }
     let cubin = Cubin { view, endian, headers: header.e_shoff(endian), sections };
     if cubin.names(names)?.is_none() {
         return Err(view.damaged(62, "cubin without the names of its sections"));
@@ -361,12 +368,15 @@ impl<'a> SectionAt<'a, '_> {
         let names = self.linked_names()?;
         for (index, symbol) in self.array::<Symbol>()?.iter().enumerate() {
             let (kind, binding) = (symbol.st_type().0, symbol.st_bind().0);
-            let what = if u64::from(symbol.st_name(self.cubin.endian)) >= names.len() {
+            let name = u64::from(symbol.st_name(self.cubin.endian));
+            let what = if name >= names.len() {
                 "a name that is not there"
             } else if !self.has_section(symbol) {
                 "a section that is not there"
             } else if !self.has_its_code(symbol) {
                 "a section that does not hold it"
+            } else if symbol.st_type() == elf::STT_SECTION && names.tail(name).starts_with(&[0]) {
+                "no name, though it is that of a section"
             } else if kind > elf::STT_FILE.0 && !CUDA_SYMBOLS.contains(&kind) || binding > elf::STB_WEAK.0 {
                 "an unknown type or binding"
             } else {
@@ -452,7 +462,8 @@ impl<'a> SectionAt<'a, '_> {
                 _ => return Err(self.damaged_at(at, format_args!("an attribute of format {format}"))),
             };
             let value = at.saturating_add(4);
-            if format == 4 && !self.can_have(attribute, content.slice(value, size, "cubin attribute")?, symbols) {
+            // Formats 1 to 3 have no value that follows, and so none for an attribute that needs one.
+            if !self.can_have(attribute, content.slice(value, size, "cubin attribute")?, symbols) {
                 return Err(self.damaged_at(value, format_args!("attribute {attribute:#x} has a value that it cannot have")));
             }
             at = value.saturating_add(size);
@@ -467,7 +478,7 @@ impl<'a> SectionAt<'a, '_> {
         let is_function = |&word: &u32| self.function(symbols, word).is_some();
         match (attribute, &words[..], rest) {
             (FRAME_SIZE | MIN_STACK_SIZE | MAX_STACK_SIZE | REGISTERS, [function, _], []) => is_function(function),
-            (EXTERNS, functions, []) => functions.iter().all(is_function),
+            (EXTERNS, functions @ [_, ..], []) => functions.iter().all(is_function),
             (PARAMETER_BANK, [section, _], []) => symbols.get(*section as usize).is_some(),
             (PARAMETER, [table, _, _], []) => *table <= MAX_PARAMETER_TABLE,
             (FRAME_SIZE | MIN_STACK_SIZE | MAX_STACK_SIZE | REGISTERS | EXTERNS | PARAMETER_BANK | PARAMETER, ..) => false,
@@ -703,9 +714,9 @@ mod tests {
     fn a_table_is_linked_to_the_kind_that_it_refers_to() {
         for cubin in [Cubin::kernel(), Cubin::mercury()] {
             for section in TABLE_SECTIONS.iter().filter(|section| !section.starts_with(".rel.")) {
-                for link in [0, cubin.index(".text.kernel"), 99] {
-                    cubin.with_header(section, LINK, link).is_refused("linked to");
-                }
+                cubin.with_header(section, LINK, cubin.index(".text.kernel")).is_refused("of another kind");
+                cubin.with_header(section, LINK, 0).is_refused("linked to section 0");
+                cubin.with_header(section, LINK, 99).is_refused("linked to section 99");
             }
         }
         let sound = Cubin::kernel();
@@ -717,6 +728,17 @@ mod tests {
         let mut endless = sound.clone();
         endless.0[end] = b'x';
         endless.is_refused("no names");
+    }
+
+    #[test]
+    fn a_flag_that_no_compiler_sets_is_damage() {
+        let old = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/12.0/kernel.cubin");
+        let old = Cubin(std::fs::read(old).unwrap());
+        assert_eq!(old.damage(), None);
+        old.with(48, old.word(48) | UNKNOWN_FLAG).is_refused("a flag");
+        // From CUDA 13 on, the number of the architecture is there.
+        let new = Cubin::kernel();
+        assert_eq!(new.with(48, new.word(48) | UNKNOWN_FLAG).damage(), None);
     }
 
     #[test]
@@ -876,7 +898,10 @@ mod tests {
         for section in [0xFFF1, 0xFFF2] {
             assert_eq!(with_tail(0x12, section).damage(), None);
         }
-        let constant = sound.symbol(".nv.constant0.kernel") as usize * 24 + 4;
+        let constant = sound.symbol(".nv.constant0.kernel") as usize * 24;
+        sound.with_content(".symtab", constant, 0).is_refused("no name");
+        assert_eq!(sound.with_content(".symtab", kernel, 0).damage(), None);
+        let constant = constant + 4;
         for info in [5, 9, 0x33, 0x83, 0xFF] {
             sound.with_content(".symtab", constant, info).is_refused("an unknown type or binding");
         }
@@ -932,7 +957,10 @@ mod tests {
         let parameter = value_of([4, PARAMETER, 12, 0]);
         sound.with_content(".nv.info.kernel", parameter, 0x10).is_refused("cannot have");
         assert_eq!(sound.with_content(".nv.info.kernel", parameter, 0x0F).damage(), None);
-        // Half a value more.
+        // No value at all, or half a value more.
+        for head in [0x0000_1101, 0x0000_0F03, 0x0000_0F04, 0x0000_1702] {
+            sound.with_content(".nv.info.kernel", 0, head).is_refused("cannot have");
+        }
         sound.with_content(".nv.info.kernel", parameter - 4, 0x000E_1704).is_refused("cannot have");
     }
 

@@ -5,7 +5,7 @@
 //! (PTX text is the exception: that no NUL is inside can only be seen by looking at all of it.)
 //!
 //! - `recognize` tells the kind by how the bytes start;
-//! - `ptx`, `ltoir` and `cubin` each read one image;
+//! - `ptx`, `ltoir` and `cubin` each read one image, and `cubin_tables` what a linker follows in a relocatable cubin;
 //! - `fatbin` reads containers of images, `host_object` the sections that hold containers, `archive` the members of an archive;
 //! - `symbols` lists what an image defines and needs, of PTX with the help of `ptx_symbols`;
 //! - `added` holds an input for the linker, `describe` says what is known of it;

@@ -323,9 +323,10 @@ fn print_description(description: &input::Description) -> io::Result<()> {
 }
 
 fn doctor(matches: &ArgMatches) -> io::Result<bool> {
-    let search = nvjitlink::find(None::<&Path>, &SearchEnvironment::of_process());
+    let environment = SearchEnvironment::of_process();
+    let search = nvjitlink::find(None::<&Path>, &environment);
     let found = search.found.as_ref().ok();
-    let others: Vec<_> = found.map_or(Vec::new(), |(library, _)| nvjitlink::all(&SearchEnvironment::of_process(), library));
+    let others: Vec<_> = found.map_or(Vec::new(), |(library, _)| nvjitlink::all(&environment, library));
     if matches.get_flag("json") {
         let library = found.map(|(library, found_by)| {
             json!({

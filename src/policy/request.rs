@@ -146,11 +146,13 @@ impl<'a> Request<'a> {
             options.push(OptionId::Ptx.row().spelling.to_owned());
         }
         for (row, value) in self.options.iter().filter(|(row, _)| row.id != OptionId::Lto) {
-            if *value == Value::Bool(false) && !row.spelling.ends_with('=') {
+            let flags = row.flags(value);
+            // A switch that is off is no flag at all.
+            if flags.is_empty() {
                 continue;
             }
             rules::option_is_known(row, value, library)?;
-            options.extend(row.flags(value));
+            options.extend(flags);
             decisions.extend(rules::needs_lto(row, self.lto));
         }
         rules::ltoir_output(self.options.output(), library)?;

@@ -134,9 +134,7 @@ pub fn input_is_not_too_new(input: &Input, piece: &Piece, part: Option<&Part>, l
     if needed <= version || reads_newer_cubins {
         return Ok(());
     }
-    let text =
-        format!("'{}' is {} of CUDA {needed}, which needs nvJitLink {needed}; {} is older", piece.name, part.kind, library.describe());
-    Err(Error::new(ResultClass::InputTooNew, text).on_input(input.name()))
+    too_new(format!("{} of CUDA {needed}", part.kind), needed)
 }
 
 /// What the release cannot unpack itself it gets unpacked: zstd before 12.4 (12.0 crashes, 12.1 to 12.3 refuse it), and blocks of several

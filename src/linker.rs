@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use crate::backend::library::{self, SearchEnvironment};
-use crate::backend::nvjitlink::{self, Linked, Logs, NvJitLink};
+use crate::backend::driver::Driver;
+use crate::backend::library::{self, BACKEND_VARIABLE, SearchEnvironment};
+use crate::backend::nvjitlink::{self, NvJitLink};
+use crate::backend::{Linked, Logs};
 use crate::error::{Diagnostic, Error, Result, ResultClass};
 use crate::input::{Input, InputKind, members_beside};
 use crate::options::{Backend, LinkOptions, OutputKind};
 use crate::output::Output;
-use crate::policy::{Action, Decision, LinkSymbols, Plan, Request};
+use crate::policy::{self, Action, Decision, LinkBy, LinkSymbols, Plan, PlannedBackend, Request};
 
 /// One link. `add` until everything is there, `complete` once, then read.
 ///
@@ -58,7 +60,7 @@ impl Linker {
         })
     }
 
-    /// Links. The library is searched for here.
+    /// Links. The library is searched for here, and the backend chosen.
     ///
     /// Fails with no_inputs, with a class of the options, the inputs or the environment, or with what went wrong in the link.
     pub fn complete(&mut self) -> Result<()> {
@@ -67,6 +69,7 @@ impl Linker {
             let linked = match job {
                 Job::Give(output) => Ok(Linked { output, logs: Logs::default() }),
                 Job::Link(library) => library.link(&plan, &linker.inputs),
+                Job::Drive(driver) => driver.link(&plan, &linker.inputs),
             };
             let kind = plan.output;
             // What passes through is for whichever architecture it is for.
@@ -143,20 +146,58 @@ impl Linker {
     }
 
     fn make_plan(&mut self) -> Result<(Plan, Job, LinkSymbols)> {
-        let request = Request::new(&self.options, &self.inputs, &mut self.diagnostics)?;
-        if self.options.backend == Backend::Driver {
-            return Err(Error::new(ResultClass::DriverNotFound, "this version of cudalink does not link through the CUDA driver"));
-        }
+        let environment = SearchEnvironment::of_process();
+        let (asked, by_variable) = asked_backend(&self.options, &environment)?;
+        let (mut of_nvjitlink, mut of_driver) = (Vec::new(), Vec::new());
+        let chosen = policy::choose(
+            asked,
+            || self.attempt(LinkBy::Nvjitlink, &environment, &mut of_nvjitlink),
+            || self.attempt(LinkBy::Driver, &environment, &mut of_driver),
+        );
+        let driver_counts = match &chosen {
+            Ok(((plan, ..), _)) => plan.backend == PlannedBackend::Driver,
+            Err(_) => asked == Backend::Driver,
+        };
+        self.diagnostics.extend(if driver_counts { of_driver } else { of_nvjitlink });
+        let ((mut plan, job, symbols), changed) = chosen?;
+        plan.decisions.extend(by_variable.into_iter().chain(changed));
+        Ok((plan, job, symbols))
+    }
+
+    /// What one backend would do.
+    fn attempt(&self, by: LinkBy, environment: &SearchEnvironment, warnings: &mut Vec<Diagnostic>) -> Result<(Plan, Job, LinkSymbols)> {
+        let library_path = self.options.library_path.as_deref();
+        let request = Request::new(&self.options, &self.inputs, by, warnings)?;
         if let Some((input, part)) = request.finished() {
             // A library that is named must be one, also where it has nothing to do.
-            if self.options.library_path.is_some() {
-                nvjitlink::find(self.options.library_path.as_deref(), &SearchEnvironment::of_process()).found?;
+            if by == LinkBy::Nvjitlink && library_path.is_some() {
+                nvjitlink::find(library_path, environment).found?;
             }
             let output = input.part_bytes(part)?.into_owned();
             return Ok((request.plan_for_finished(), Job::Give(output), request.into_symbols()));
         }
-        let (library, plan) = choose_library(&request, self.options.library_path.as_deref())?;
-        Ok((plan, Job::Link(library), request.into_symbols()))
+        match by {
+            LinkBy::Nvjitlink => {
+                let (library, mut plan) = choose_library(&request, library_path, environment)?;
+                if plan.output == OutputKind::Cubin
+                    && let Ok(driver) = Driver::find()
+                    && let Some(decision) = policy::newer_than_driver(library.facts(), driver.facts())
+                {
+                    warnings.push(Diagnostic { input: None, ..Diagnostic::warning(ResultClass::Ok, "", decision.reason.clone()) });
+                    plan.decisions.push(decision);
+                }
+                Ok((plan, Job::Link(library), request.into_symbols()))
+            }
+            LinkBy::Driver => {
+                let driver = Driver::find()?;
+                let mut plan = request.plan(driver.facts())?;
+                if let Some(path) = library_path {
+                    let reason = format!("the CUDA driver links, so {} is not looked at", path.display());
+                    plan.decisions.push(Decision { rule: "no_library", option: "library".to_owned(), action: Action::Dropped, reason });
+                }
+                Ok((plan, Job::Drive(driver), request.into_symbols()))
+            }
+        }
     }
 
     fn push(&mut self, input: Input) {
@@ -181,15 +222,16 @@ impl Linker {
 /// What is left to do once there is a plan.
 enum Job {
     Link(&'static NvJitLink),
+    Drive(&'static Driver),
     Give(Vec<u8>),
 }
 
 /// The first library found that can do the job. One that was named is the only one.
 ///
 /// Fails as the search does, or with what the newest of the libraries found lacks.
-fn choose_library(request: &Request<'_>, explicit: Option<&Path>) -> Result<(&'static NvJitLink, Plan)> {
+fn choose_library(request: &Request<'_>, explicit: Option<&Path>, environment: &SearchEnvironment) -> Result<(&'static NvJitLink, Plan)> {
     let mut refusals: Vec<(&'static NvJitLink, Error)> = Vec::new();
-    let search = library::search(explicit, &SearchEnvironment::of_process(), |path| {
+    let search = library::search(explicit, environment, |path| {
         let library = NvJitLink::open(path)?;
         request.plan(library.facts()).map(|plan| (library, plan)).map_err(|error| {
             let reason = error.to_string();
@@ -211,6 +253,25 @@ fn choose_library(request: &Request<'_>, explicit: Option<&Path>) -> Result<(&'s
             Err(refusals.into_iter().max_by_key(|(library, _)| library.facts().version).map_or(nothing_found, |(_, error)| error))
         }
     }
+}
+
+/// Which backend is asked for: by the options, or else by the variable, which is told. An nvJitLink that is named is asked for.
+///
+/// Fails with bad_option_value if the variable names no backend.
+pub fn asked_backend(options: &LinkOptions, environment: &SearchEnvironment) -> Result<(Backend, Option<Decision>)> {
+    let mut asked = options.backend;
+    let mut decision = None;
+    if let (Backend::Auto, Some(name)) = (asked, &environment.backend) {
+        let name = name.to_string_lossy();
+        asked = Backend::named(&name).ok_or_else(|| {
+            let known = Backend::NAMES.map(|(name, _)| name).join(", ");
+            Error::new(ResultClass::BadOptionValue, format!("{BACKEND_VARIABLE} is '{name}', which is none of {known}"))
+        })?;
+        let reason = format!("{BACKEND_VARIABLE} is {name}");
+        decision = Some(Decision { rule: "backend_by_variable", option: "backend".to_owned(), action: Action::Changed, reason });
+    }
+    let is_named = options.library_path.is_some() || environment.variable.is_some();
+    Ok((if asked == Backend::Auto && is_named { Backend::Nvjitlink } else { asked }, decision))
 }
 
 /// Copies an input, with room for the NUL that PTX gets. Fails with out_of_memory.

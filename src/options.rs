@@ -46,6 +46,16 @@ pub enum Backend {
     Driver,
 }
 
+impl Backend {
+    /// Every backend by its name.
+    pub const NAMES: [(&str, Self); 3] = [("auto", Self::Auto), ("nvjitlink", Self::Nvjitlink), ("driver", Self::Driver)];
+
+    /// The backend of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, backend)| *backend)
+    }
+}
+
 /// Which members of an archive are linked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArchiveMembers {

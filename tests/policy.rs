@@ -6,7 +6,7 @@ use std::fs;
 
 use cudalink::input::Input;
 use cudalink::policy::table::{OPTIONS, ValueType, parse_flag};
-use cudalink::policy::{Action, LibraryFacts, Plan, Request, Version};
+use cudalink::policy::{Action, LibraryFacts, LinkBy, Plan, Request, Version};
 use cudalink::{LinkOptions, Result, ResultClass};
 use proptest::prelude::*;
 use support::fixture;
@@ -61,22 +61,23 @@ fn input(file: &str) -> Input {
 }
 
 fn library(version: Option<Version>) -> LibraryFacts {
-    LibraryFacts {
-        path: "libnvJitLink.so".into(),
-        version,
-        exports_linked_ltoir: version.is_none_or(|version| version >= Version::new(13, 2)),
-    }
+    LibraryFacts::nvjitlink("libnvJitLink.so".into(), version, version.is_none_or(|version| version >= Version::new(13, 2)))
 }
 
 fn plan(flags: &[&str], inputs: &[&str], version: Option<Version>) -> Result<Plan> {
     let mut options = LinkOptions::default();
     flags.iter().try_for_each(|flag| options.set_flag(flag))?;
     let inputs: Vec<Input> = inputs.iter().map(|file| input(file)).collect();
-    let request = Request::new(&options, &inputs, &mut Vec::new())?;
+    let request = Request::new(&options, &inputs, LinkBy::Nvjitlink, &mut Vec::new())?;
     if request.finished().is_some() {
         return Ok(request.plan_for_finished());
     }
     request.plan(&library(version))
+}
+
+/// The options in the backend's spelling.
+fn options_of(plan: &Plan) -> Vec<String> {
+    plan.options.iter().map(ToString::to_string).collect()
 }
 
 fn class_of(flags: &[&str], inputs: &[&str], version: (u32, u32)) -> ResultClass {
@@ -119,13 +120,14 @@ proptest! {
             }
             Ok(plan) => {
                 let at = version.unwrap_or(Version::new(13, 5)).clamp(Version::new(12, 0), Version::new(13, 5));
-                for option in &plan.options {
+                let options = options_of(&plan);
+                for option in &options {
                     let (row, _) = parse_flag(option).unwrap();
                     prop_assert!(row.since.is_some_and(|since| since <= at), "{option} on {at}");
                     let was_asked = asked.contains(&option.as_str()) || plan.decisions.iter().any(|decision| decision.option == *option);
                     prop_assert!(was_asked || option == "-lto", "{option} came from nowhere");
                 }
-                prop_assert!(plan.options.iter().position(|option| option == "-lto").is_none_or(|at| at + 1 == plan.options.len()));
+                prop_assert!(options.iter().position(|option| option == "-lto").is_none_or(|at| at + 1 == options.len()));
                 prop_assert!(plan.decisions.iter().all(|decision| !decision.reason.is_empty() && !decision.rule.is_empty()));
             }
         }
@@ -156,13 +158,13 @@ fn an_option_is_refused_where_the_version_lacks_it() {
 fn incremental_lto_links_do_not_use_the_cache_before_13_6() {
     let flags = ["-arch=sm_80", "-r"];
     let options = |version| plan(&flags, &["12.0/helper.ltoir"], Some(version)).unwrap();
-    assert_eq!(options(Version::new(13, 4)).options, ["-arch=sm_80", "-r", "-no-cache", "-lto"]);
+    assert_eq!(options_of(&options(Version::new(13, 4))), ["-arch=sm_80", "-r", "-no-cache", "-lto"]);
     let fixed = options(Version::new(13, 6));
-    assert_eq!(fixed.options, ["-arch=sm_80", "-r", "-lto"]);
+    assert_eq!(options_of(&fixed), ["-arch=sm_80", "-r", "-lto"]);
     assert!(fixed.decisions.iter().any(|decision| decision.rule == "no_cache_for_incremental_lto" && decision.action == Action::Kept));
     // Not of LTO-IR, or not incremental: the cache stays.
-    assert_eq!(plan(&flags, &["12.0/kernel.ptx"], Some(Version::new(13, 4))).unwrap().options, ["-arch=sm_80", "-r"]);
-    assert_eq!(plan(&flags[..1], &["12.0/helper.ltoir"], Some(Version::new(13, 4))).unwrap().options, ["-arch=sm_80", "-lto"]);
+    assert_eq!(options_of(&plan(&flags, &["12.0/kernel.ptx"], Some(Version::new(13, 4))).unwrap()), ["-arch=sm_80", "-r"]);
+    assert_eq!(options_of(&plan(&flags[..1], &["12.0/helper.ltoir"], Some(Version::new(13, 4))).unwrap()), ["-arch=sm_80", "-lto"]);
     let forced = plan(&["-arch=sm_80", "-r", "-no-cache=false"], &["12.0/helper.ltoir"], Some(Version::new(13, 4))).unwrap();
     assert!(forced.decisions.iter().any(|decision| decision.action == Action::Changed));
     assert_eq!(class_of(&flags, &["12.0/helper.ltoir"], (13, 2)), ResultClass::UnsupportedOption);
@@ -171,7 +173,7 @@ fn incremental_lto_links_do_not_use_the_cache_before_13_6() {
 #[test]
 fn lto_follows_from_the_inputs_unless_the_caller_decides() {
     let v = Some(Version::new(13, 5));
-    let lto = |flags: &[&str], inputs: &[&str]| plan(flags, inputs, v).unwrap().options.contains(&"-lto".to_owned());
+    let lto = |flags: &[&str], inputs: &[&str]| options_of(&plan(flags, inputs, v).unwrap()).contains(&"-lto".to_owned());
     for file in ["12.0/helper.ltoir", "12.4/helper.lto.fatbin", "12.9/helper.lto.o", "13.0/libhelper.lto.a"] {
         assert!(lto(&["-arch=sm_80"], &["12.0/kernel.ptx", file]), "{file}");
     }
@@ -236,5 +238,5 @@ fn a_version_that_the_table_does_not_have_is_told() {
         assert!(plan.decisions.iter().any(|decision| decision.rule == "unknown_version"), "{version:?}");
     }
     let plan = plan(&["-arch=sm_130"], &["12.0/kernel.ptx"], Some(Version::new(14, 0))).unwrap();
-    assert_eq!(plan.options, ["-arch=sm_130"], "a newer release may know more architectures");
+    assert_eq!(options_of(&plan), ["-arch=sm_130"], "a newer release may know more architectures");
 }

@@ -91,7 +91,7 @@ fn option_rows() -> String {
             ValueType::Names => "NAME",
         };
         let since = row.since.map_or("none".to_owned(), |since| since.to_string());
-        let driver = row.driver.map_or(String::new(), |driver| format!("`{driver}`"));
+        let driver = row.driver.map_or(String::new(), |driver| format!("`{driver:?}`"));
         format!("| {} | `{}{value}` | {since} | {driver} | {} |\n", row.name, row.spelling, row.help)
     };
     OPTIONS.iter().map(row).collect()

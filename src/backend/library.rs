@@ -15,6 +15,9 @@ use crate::error::{Error, Result, ResultClass};
 /// The variable that names the nvJitLink to use.
 pub const LIBRARY_VARIABLE: &str = "CUDALINK_NVJITLINK";
 
+/// The variable that says which backend links where the options leave it open.
+pub const BACKEND_VARIABLE: &str = "CUDALINK_BACKEND";
+
 /// The names under which nvJitLink is installed, the first that is there is taken.
 pub const LIBRARY_NAMES: [&str; 3] = ["libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so"];
 
@@ -64,6 +67,8 @@ impl FoundBy {
 pub struct SearchEnvironment {
     /// `CUDALINK_NVJITLINK`
     pub variable: Option<OsString>,
+    /// `CUDALINK_BACKEND`
+    pub backend: Option<OsString>,
     /// The file that this code was loaded from.
     pub own_file: Option<PathBuf>,
     /// `VIRTUAL_ENV`
@@ -88,6 +93,7 @@ impl SearchEnvironment {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         Self {
             variable: variable(LIBRARY_VARIABLE),
+            backend: variable(BACKEND_VARIABLE),
             own_file: own_file(),
             virtual_env: variable("VIRTUAL_ENV"),
             conda_prefix: variable("CONDA_PREFIX"),
@@ -238,20 +244,21 @@ fn sorted_entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The file behind an absolute path, without links, or behind a bare name that the system's loader is asked for. To
-/// answer for a name the loader opens the library, which is given too.
+/// answer for a name the loader opens the library, which is given too; it exports one of `known_symbols`.
 ///
 /// # Safety
 /// For a bare name the library's constructors run; the caller trusts the loader's files.
-pub(super) unsafe fn resolve(path: &Path) -> std::result::Result<(PathBuf, Option<Library>), Reason> {
+pub(super) unsafe fn resolve(path: &Path, known_symbols: &[&str]) -> std::result::Result<(PathBuf, Option<Library>), Reason> {
     let (file, opened) = if path.is_absolute() {
         (path.to_owned(), None)
     } else {
         // SAFETY: as the caller promises.
         let library = unsafe { open(path) }?;
         // SAFETY: only the address is used.
-        let address = |name: &str| unsafe { library.get::<*const ()>(name.as_bytes()) }.ok();
-        let symbol = address("nvJitLinkCreate\0").or_else(|| address("__nvJitLinkCreate_12_0\0"));
-        (symbol.and_then(|symbol| file_at(*symbol)).ok_or("what the loader found exports no nvJitLinkCreate")?, Some(library))
+        let address = |name: &&str| unsafe { library.get::<*const ()>(name.as_bytes()) }.ok().map(|symbol| *symbol);
+        let symbol = known_symbols.iter().find_map(address);
+        let file = symbol.and_then(file_at).ok_or_else(|| format!("what the loader found exports no {}", known_symbols.join(" or ")))?;
+        (file, Some(library))
     };
     fs::canonicalize(file).map(|file| (file, opened)).map_err(|error| error.to_string())
 }

@@ -16,7 +16,7 @@ fn suffix_versions() -> impl Iterator<Item = Version> {
 /// Looks entry points up in one library and in no other.
 pub struct Symbols<'a> {
     library: &'a Library,
-    /// `nvJitLink` in `nvJitLinkCreate` and `__nvJitLinkCreate_12_2`.
+    /// `nvJitLink` in `nvJitLinkCreate` and `__nvJitLinkCreate_12_2`, `cu` in `cuInit`.
     prefix: &'static str,
 }
 
@@ -41,6 +41,15 @@ impl<'a> Symbols<'a> {
     pub unsafe fn required<F: Copy>(&self, name: &str) -> Result<F, Reason> {
         // SAFETY: as the caller promises.
         unsafe { self.optional(name) }.ok_or_else(|| format!("does not export {}{name}, nor the same with a version", self.prefix))
+    }
+
+    /// An entry point under exactly this name.
+    ///
+    /// # Safety
+    /// As for `optional`.
+    pub unsafe fn exactly<F: Copy>(&self, name: &str) -> Result<F, Reason> {
+        // SAFETY: as the caller promises.
+        unsafe { self.plain(name) }.ok_or_else(|| format!("does not export {}{name}", self.prefix))
     }
 
     /// The highest suffix under which the library exports `name`.

@@ -8,9 +8,12 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use cudalink::backend::library::SearchEnvironment;
-use cudalink::backend::nvjitlink;
+use cudalink::backend::driver::Driver;
+use cudalink::backend::library::{FoundBy, SearchEnvironment};
+use cudalink::backend::nvjitlink::{self, NvJitLink};
+use cudalink::linker::asked_backend;
 use cudalink::options::{ArchiveMembers, Backend};
+use cudalink::policy::choose;
 use cudalink::{Error, InputKind, LinkOptions, Linker, OutputKind, Result, ResultClass, input};
 use serde_json::{Value, json};
 
@@ -80,7 +83,7 @@ fn command() -> Command {
     let path = |name: &'static str| Arg::new(name).value_parser(value_parser!(PathBuf));
     let link_arguments = [
         path("library").long("library").value_name("PATH").help("The nvJitLink to use, and no other"),
-        Arg::new("backend").long("backend").value_parser(["auto", "nvjitlink", "driver"]).default_value("auto").help("Who links"),
+        Arg::new("backend").long("backend").value_parser(Backend::NAMES.map(|(name, _)| name)).default_value("auto").help("Who links"),
         Arg::new("emit").long("emit").value_parser(["cubin", "ptx", "ltoir"]).help("What the link gives [default: cubin]"),
         Arg::new("lto")
             .long("lto")
@@ -115,7 +118,7 @@ fn command() -> Command {
     let flags = "Options with one dash are nvJitLink's own, such as -arch=sm_90 (required), -g, -O3, -lto, -r, -maxrregcount=32.\n\
                  Exit status: 0 done, 1 refused or failed, 2 wrong usage.";
     Command::new("cudalink")
-        .about("Links CUDA device code through whatever nvJitLink is there")
+        .about("Links CUDA device code through whatever nvJitLink or CUDA driver is there")
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -140,7 +143,11 @@ fn command() -> Command {
                 )
                 .arg(path("FILE").num_args(1..).required(true).action(ArgAction::Append)),
         )
-        .subcommand(Command::new("doctor").about("Shows which nvJitLink would be used, and where each was looked for").arg(json))
+        .subcommand(
+            Command::new("doctor")
+                .about("Shows which nvJitLink and CUDA driver are here, where each was looked for, and who would link")
+                .arg(json),
+        )
 }
 
 /// A linker with everything added, or why not; the linker is given in both cases, for its diagnostics.
@@ -165,11 +172,7 @@ fn link_options(matches: &ArgMatches, flags: &[String]) -> Result<LinkOptions> {
     if text("archive-members") == Some("needed") {
         options.archive_members = ArchiveMembers::Needed;
     }
-    options.backend = match text("backend") {
-        Some("nvjitlink") => Backend::Nvjitlink,
-        Some("driver") => Backend::Driver,
-        _ => Backend::Auto,
-    };
+    options.backend = text("backend").and_then(Backend::named).unwrap_or_default();
     match text("emit") {
         Some("cubin") => options.set_output(OutputKind::Cubin)?,
         Some("ptx") => options.set_output(OutputKind::Ptx)?,
@@ -243,8 +246,8 @@ fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
         print_diagnostics(&linker, &plan);
         if let Ok(plan) = &plan {
             writeln!(io::stdout(), "{}", plan.describe_backend())?;
-            for option in &plan.options {
-                let decided = plan.decisions.iter().find(|decision| decision.option == *option);
+            for option in plan.options.iter().map(ToString::to_string) {
+                let decided = plan.decisions.iter().find(|decision| decision.option == option);
                 writeln!(io::stdout(), "  {option:<24} {}", decided.map_or("asked for", |decision| &decision.reason))?;
             }
             for decision in &plan.decisions {
@@ -327,18 +330,26 @@ fn doctor(matches: &ArgMatches) -> io::Result<bool> {
     let search = nvjitlink::find(None::<&Path>, &environment);
     let found = search.found.as_ref().ok();
     let others: Vec<_> = found.map_or(Vec::new(), |(library, _)| nvjitlink::all(&environment, library));
+    let driver = Driver::find();
+    let devices = driver.as_ref().map_err(Error::clone).and_then(|driver| driver.devices());
+    let choice = choice(&search.found, &driver, &environment);
     if matches.get_flag("json") {
         let library = found.map(|(library, found_by)| {
             json!({
                 "path": library.facts().path.to_string_lossy(), "version": library.facts().version, "found_by": found_by,
-                "has_version": library.has_version_entry(), "has_linked_ltoir": library.facts().exports_linked_ltoir,
+                "has_version": library.has_version_entry(), "has_linked_ltoir": library.exports_linked_ltoir(),
             })
         });
-        let result = search.found.as_ref().err().map_or(ResultClass::Ok, Error::class);
-        let message = search.found.as_ref().err().map_or(String::new(), Error::to_string);
-        print(
-            &json!({ "result": result, "message": message, "version": env!("CARGO_PKG_VERSION"), "library": library, "also_here": others, "tried": search.tried }),
-        )?;
+        let driver = json!({
+            "path": driver.as_ref().ok().map(|driver| driver.facts().path.to_string_lossy()),
+            "version": driver.as_ref().ok().map(|driver| driver.facts().version),
+            "devices": devices.as_ref().ok(), "result": result_of(&devices), "message": message_of(&devices),
+        });
+        let (backend, reason) = choice.as_ref().map_or((None, String::new()), |(backend, reason)| (Some(backend), reason.clone()));
+        print(&json!({
+            "result": result_of(&choice), "message": message_of(&choice), "version": env!("CARGO_PKG_VERSION"), "library": library,
+            "also_here": others, "tried": search.tried, "driver": driver, "choice": { "backend": backend, "reason": reason },
+        }))?;
     } else {
         writeln!(io::stdout(), "cudalink {}", env!("CARGO_PKG_VERSION"))?;
         for tried in &search.tried {
@@ -352,16 +363,54 @@ fn doctor(matches: &ArgMatches) -> io::Result<bool> {
                     writeln!(io::stdout(), "also here: {}", other.describe())?;
                 }
             }
-            Err(error) => writeln!(io::stdout(), "{}", error.to_string().lines().next().unwrap_or_default())?,
+            Err(error) => writeln!(io::stdout(), "{}", first_line(error))?,
+        }
+        if let Ok(driver) = &driver {
+            writeln!(io::stdout(), "{}", driver.facts().describe())?;
+        }
+        match &devices {
+            Ok(devices) => devices.iter().try_for_each(|device| writeln!(io::stdout(), "  {}, {}", device.name, device.arch))?,
+            Err(error) => writeln!(io::stdout(), "{error}")?,
+        }
+        match &choice {
+            Ok((backend, reason)) => writeln!(io::stdout(), "links by {backend}: {reason}")?,
+            Err(error) => writeln!(io::stdout(), "links by nothing: {}", first_line(error))?,
         }
     }
-    Ok(found.is_some())
+    Ok(choice.is_ok())
+}
+
+/// Who would link what either backend can, and why.
+fn choice(
+    nvjitlink: &Result<(&NvJitLink, FoundBy)>,
+    driver: &Result<&Driver>,
+    environment: &SearchEnvironment,
+) -> Result<(&'static str, String)> {
+    let (asked, by_variable) = asked_backend(&LinkOptions::default(), environment)?;
+    let nvjitlink =
+        || nvjitlink.as_ref().map(|_| ("nvjitlink", "it is here, and does all that the driver does".to_owned())).map_err(Error::clone);
+    let driver = || driver.as_ref().map(|_| ("driver", "it is asked for".to_owned())).map_err(Error::clone);
+    let ((backend, reason), changed) = choose(asked, nvjitlink, driver)?;
+    let reason = by_variable.or(changed).map_or(reason, |decision| decision.reason);
+    Ok((backend, reason.lines().next().unwrap_or_default().to_owned()))
+}
+
+fn first_line(error: &Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+fn result_of<T>(done: &Result<T>) -> ResultClass {
+    done.as_ref().err().map_or(ResultClass::Ok, Error::class)
+}
+
+fn message_of<T>(done: &Result<T>) -> String {
+    done.as_ref().err().map_or(String::new(), Error::to_string)
 }
 
 fn report<T>(linker: &Linker, done: &Result<T>, plan: Option<Value>) -> Value {
     json!({
-        "result": done.as_ref().err().map_or(ResultClass::Ok, Error::class),
-        "message": done.as_ref().err().map_or(String::new(), Error::to_string),
+        "result": result_of(done),
+        "message": message_of(done),
         "diagnostics": diagnostics(linker, done),
         "plan": plan,
     })

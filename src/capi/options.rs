@@ -25,13 +25,16 @@ pub const CL_OUTPUT_PTX: cl_output_kind = 2;
 /// LTO-IR that later links take as an input. Needs nvJitLink 13.4.
 pub const CL_OUTPUT_LTOIR: cl_output_kind = 3;
 
-/// Who links. One of `CL_BACKEND_AUTO`, `CL_BACKEND_NVJITLINK`, `CL_BACKEND_DRIVER`.
+/// Who links. The plan says who did, and why. One of `CL_BACKEND_AUTO`, `CL_BACKEND_NVJITLINK`, `CL_BACKEND_DRIVER`.
 pub type cl_backend = u32;
-/// Whichever can do the job.
+/// What the variable `CUDALINK_BACKEND` says (`nvjitlink` or `driver`), else nvJitLink where it can do the job, else the CUDA driver. An nvJitLink
+/// that is named, by `library_path` or `CUDALINK_NVJITLINK`, is the only one asked.
 pub const CL_BACKEND_AUTO: cl_backend = 0;
 /// nvJitLink.
 pub const CL_BACKEND_NVJITLINK: cl_backend = 1;
-/// The CUDA driver. This version of cudalink answers `CL_RESULT_DRIVER_NOT_FOUND` to it.
+/// The CUDA driver's cuLink functions. They link cubins and PTX to a cubin, with the options that have a `CUjit_option`; all else, LTO-IR among
+/// it, is `CL_RESULT_UNSUPPORTED_OPTION`. They need a GPU, and a context: the calling thread's current one is used, or else the primary context
+/// of the first device is retained for the link, which takes far longer than the link does.
 pub const CL_BACKEND_DRIVER: cl_backend = 2;
 
 /// An optimization level. One of `CL_OPTIMIZATION_UNSET`, `CL_OPTIMIZATION_O0` ... `CL_OPTIMIZATION_O3`.

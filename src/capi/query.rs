@@ -1,18 +1,21 @@
 //! Questions that need no linker.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 
 use super::boundary::{self, guard, guard_class};
 use super::linker::to_json;
-use super::options::{self, cl_linker_options};
-use crate::backend::library::SearchEnvironment;
+use super::options::{self, CL_BACKEND_AUTO, CL_BACKEND_DRIVER, CL_BACKEND_NVJITLINK, cl_backend, cl_linker_options};
+use crate::backend::driver::Driver;
+use crate::backend::library::{FoundBy, SearchEnvironment};
 use crate::backend::nvjitlink;
 use crate::c_string::c_string;
 use crate::error::{Result, ResultClass};
 use crate::input;
+use crate::linker::asked_backend;
+use crate::policy::{LibraryFacts, choose};
 
-/// Which nvJitLink would be used, and why.
+/// Which library would be used, and why.
 ///
 /// Initialise it with `CL_LIBRARY_INFO_INIT`. The strings are static.
 #[repr(C)]
@@ -30,8 +33,8 @@ pub struct cl_library_info {
     pub path: *const c_char,
     /// Out: by which rule it was found, for a person. NULL on failure.
     pub found_by: *const c_char,
-    /// Out: the release, such as 13 and 5; both 0 if the library does not say. 12.0 to 12.2 have no function that tells, so
-    /// theirs is read from the names that they export.
+    /// Out: the CUDA release, such as 13 and 5; both 0 if the library does not say. nvJitLink 12.0 to 12.2 have no function that tells,
+    /// so theirs is read from the names that they export. The driver tells the newest release that it runs.
     pub version_major: u32,
     /// Out: see `version_major`.
     pub version_minor: u32,
@@ -39,23 +42,27 @@ pub struct cl_library_info {
     pub has_version: u32,
     /// Out: 1 if the library exports `nvJitLinkGetLinkedLTOIR`, else 0. It works from 13.4 on.
     pub has_linked_ltoir: u32,
+    /// Out: whose library it is, `CL_BACKEND_NVJITLINK` or `CL_BACKEND_DRIVER`. `CL_BACKEND_AUTO` on failure.
+    pub backend: cl_backend,
 }
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
 unsafe impl boundary::VersionedStruct for cl_library_info {}
 
-/// Says which nvJitLink is found first. The library is searched for and opened; nothing is linked.
+/// Says which library links: the nvJitLink that is found first, or the CUDA driver where there is none or `backend` asks for it. The library is
+/// searched for and opened; nothing is linked or initialised.
 ///
-/// Of the options `library_path` counts. A link takes a later one of the search where the first cannot do what is asked, and says so in its plan.
+/// Of the options `backend` and `library_path` count. A link takes a later nvJitLink of the search, or the driver, where the first cannot do what
+/// is asked, and says so in its plan. The driver is `libcuda.so.1` of the system's loader.
 ///
-/// The search takes the first of these that can be used: `library_path` of the options; the variable `CUDALINK_NVJITLINK`;
+/// The search for nvJitLink takes the first of these that can be used: `library_path` of the options; the variable `CUDALINK_NVJITLINK`;
 /// an NVIDIA wheel in the site-packages that libcudalink itself is in; one in `$VIRTUAL_ENV`; `$CONDA_PREFIX`; `$CUDA_PATH`;
 /// `$CUDA_HOME`; the system's loader; `/usr/local/cuda`; `/opt/cuda`. In each place it looks for `libnvJitLink.so.13`,
 /// `libnvJitLink.so.12` and `libnvJitLink.so`. The first two are never passed over: what they name is used or is an error.
 /// A library is opened once, by its absolute path, for itself only (`RTLD_LOCAL`), and never closed.
 ///
 /// `options` may be NULL. Results: `CL_RESULT_NULL_ARGUMENT` (`info_out`), `..._BAD_STRUCT_SIZE`, `..._LIBRARY_NOT_FOUND` (the message lists every
-/// place tried), `..._LIBRARY_UNUSABLE` (the message keeps the loader's reason), and those of `cl_linker_create`. Any thread may call it.
+/// place tried), `..._LIBRARY_UNUSABLE` (the message keeps the loader's reason), `..._DRIVER_NOT_FOUND`, and those of `cl_linker_create`. Any thread may call it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cl_library_query(options: *const cl_linker_options, info_out: *mut cl_library_info) -> ResultClass {
     guard_class(|| {
@@ -68,6 +75,7 @@ pub unsafe extern "C" fn cl_library_query(options: *const cl_linker_options, inf
             version_minor: 0,
             has_version: 0,
             has_linked_ltoir: 0,
+            backend: CL_BACKEND_AUTO,
             ..asked
         };
         // SAFETY: by the header's contract for `options`.
@@ -94,17 +102,29 @@ pub unsafe extern "C" fn cl_library_query(options: *const cl_linker_options, inf
 unsafe fn find(options: *const cl_linker_options, empty: cl_library_info) -> Result<cl_library_info> {
     // SAFETY: as the caller promises.
     let options = unsafe { options::read(options) }?;
-    let (library, found_by) = nvjitlink::find(options.library_path.as_deref(), &SearchEnvironment::of_process()).found?;
-    let facts = library.facts();
-    Ok(cl_library_info {
-        path: library.path_for_c().as_ptr(),
+    let environment = SearchEnvironment::of_process();
+    let (asked, _) = asked_backend(&options, &environment)?;
+    let info = |facts: &LibraryFacts, path: &'static CStr, found_by: FoundBy| cl_library_info {
+        path: path.as_ptr(),
         found_by: found_by.describe().as_ptr(),
         version_major: facts.version.map_or(0, |version| version.major),
         version_minor: facts.version.map_or(0, |version| version.minor),
-        has_version: library.has_version_entry().into(),
-        has_linked_ltoir: facts.exports_linked_ltoir.into(),
         ..empty
-    })
+    };
+    let nvjitlink = || {
+        let (library, found_by) = nvjitlink::find(options.library_path.as_deref(), &environment).found?;
+        Ok(cl_library_info {
+            has_version: library.has_version_entry().into(),
+            has_linked_ltoir: library.exports_linked_ltoir().into(),
+            backend: CL_BACKEND_NVJITLINK,
+            ..info(library.facts(), library.path_for_c(), found_by)
+        })
+    };
+    let driver = || {
+        let driver = Driver::find()?;
+        Ok(cl_library_info { backend: CL_BACKEND_DRIVER, ..info(driver.facts(), driver.path_for_c(), FoundBy::Loader) })
+    };
+    choose(asked, nvjitlink, driver).map(|(info, _)| info)
 }
 
 /// Describes an input as one JSON object:

@@ -3,6 +3,7 @@
 //! Pure: no I/O, no `unsafe`, no clock. Every version is tested here without any library at hand.
 
 pub mod arch;
+mod choice;
 pub mod plan;
 mod request;
 mod rules;
@@ -15,11 +16,13 @@ use serde::{Serialize, Serializer};
 
 use crate::release;
 
-pub use plan::{Action, Decision, LibraryFacts, Plan, PlannedBackend, PlannedImage};
-pub use request::Request;
+pub use choice::choose;
+pub use plan::{Action, Decision, LibraryFacts, LinkerLibrary, Plan, PlannedBackend, PlannedImage, PlannedOption};
+pub use request::{LinkBy, Request};
+pub use rules::newer_than_driver;
 pub use symbols::LinkSymbols;
 
-/// The release of an nvJitLink: 12.9, 13.5. No patch level is reported by any of them.
+/// The CUDA release of a library: 12.9, 13.5. No patch level is reported by any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// The major version, which the SONAME carries too.

@@ -1,23 +1,48 @@
 //! The plan: exactly what a backend is told, and why.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use cudarc::driver::sys::CUjit_option;
+
 use super::Version;
 use crate::options::OutputKind;
 
-/// What the policy has to know about an nvJitLink.
+/// What the policy has to know about a library that links.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LibraryFacts {
+    /// Whose library it is.
+    #[serde(skip)]
+    pub linker: LinkerLibrary,
     /// The file, without links.
     #[serde(serialize_with = "lossy")]
     pub path: PathBuf,
-    /// The release; `None` if the library does not say. The policy takes such a library for the newest it knows.
+    /// The CUDA release; `None` if the library does not say. The policy takes such a library for the newest it knows.
     pub version: Option<Version>,
-    /// The functions that give linked LTO-IR are exported. From 13.4 on they work.
-    #[serde(skip)]
-    pub exports_linked_ltoir: bool,
+}
+
+/// The libraries that can link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkerLibrary {
+    /// nvJitLink.
+    Nvjitlink {
+        /// The functions that give linked LTO-IR are exported. From 13.4 on they work.
+        exports_linked_ltoir: bool,
+    },
+    /// The CUDA driver.
+    Driver,
+}
+
+impl LinkerLibrary {
+    /// Its name, for a message.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nvjitlink { .. } => "nvJitLink",
+            Self::Driver => "the CUDA driver",
+        }
+    }
 }
 
 /// JSON is UTF-8, and a path need not be.
@@ -26,10 +51,20 @@ fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 impl LibraryFacts {
+    /// An nvJitLink.
+    pub fn nvjitlink(path: PathBuf, version: Option<Version>, exports_linked_ltoir: bool) -> Self {
+        Self { linker: LinkerLibrary::Nvjitlink { exports_linked_ltoir }, path, version }
+    }
+
+    /// A CUDA driver, with the newest CUDA release that it runs.
+    pub fn driver(path: PathBuf, version: Version) -> Self {
+        Self { linker: LinkerLibrary::Driver, path, version: Some(version) }
+    }
+
     /// The library for a message, such as "nvJitLink 13.5 (/usr/lib/libnvJitLink.so.13)".
     pub fn describe(&self) -> String {
         let version = self.version.map_or("of unknown version".to_owned(), |version| version.to_string());
-        format!("nvJitLink {version} ({})", self.path.display())
+        format!("{} {version} ({})", self.linker.name(), self.path.display())
     }
 }
 
@@ -68,6 +103,32 @@ pub enum PlannedBackend {
     None,
     /// nvJitLink.
     Nvjitlink,
+    /// The CUDA driver's cuLink functions.
+    Driver,
+}
+
+/// An option as the backend gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlannedOption {
+    /// A flag of nvJitLink.
+    Flag(String),
+    /// An option of cuLinkCreate, and its value.
+    Jit(CUjit_option, u32),
+}
+
+impl fmt::Display for PlannedOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => f.write_str(flag),
+            Self::Jit(option, value) => write!(f, "{option:?}={value}"),
+        }
+    }
+}
+
+impl Serialize for PlannedOption {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// One image that the backend gets.
@@ -92,7 +153,7 @@ pub struct Plan {
     #[serde(skip)]
     pub output: OutputKind,
     /// The options, in the order and spelling in which the backend gets them.
-    pub options: Vec<String>,
+    pub options: Vec<PlannedOption>,
     /// What was decided beyond passing on what was asked, and why.
     pub decisions: Vec<Decision>,
     /// The images, in the order in which the backend gets them.

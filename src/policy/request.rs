@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::arch::links_for;
-use super::plan::{Action, Decision, LibraryFacts, Plan, PlannedBackend, PlannedImage};
+use super::plan::{Action, Decision, LibraryFacts, LinkerLibrary, Plan, PlannedBackend, PlannedImage, PlannedOption};
 use super::rules;
 use super::symbols::LinkSymbols;
 use super::table::OptionId;
@@ -12,9 +12,19 @@ use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
 use crate::input::{Binding, Compression, Input, InputKind, Part, PartKind, Piece, Symbols};
 use crate::options::{ArchiveMembers, LinkOptions, OutputKind, Value};
 
-/// A link that can be asked of any library that is new enough for it.
+/// Whose libraries a request is for. They take different inputs, whatever their version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkBy {
+    /// nvJitLink.
+    Nvjitlink,
+    /// The CUDA driver, which links cubins and PTX to a cubin and nothing else.
+    Driver,
+}
+
+/// A link that can be asked of any library of that kind that is new enough for it.
 #[derive(Debug)]
 pub struct Request<'a> {
+    by: LinkBy,
     pub(super) options: &'a LinkOptions,
     pub(super) inputs: &'a [Input],
     pub(super) target: Arch,
@@ -38,8 +48,8 @@ impl<'a> Request<'a> {
     /// Checks what holds for every library. What is worth telling and no error goes to `warnings`, on failure too.
     ///
     /// Fails with no_inputs, missing_arch, incompatible_options, arch_mismatch, not_ltoir, not_relocatable, no_device_code,
-    /// duplicate_symbol, missing_kernel or unresolved_symbol.
-    pub fn new(options: &'a LinkOptions, inputs: &'a [Input], warnings: &mut Vec<Diagnostic>) -> Result<Self> {
+    /// duplicate_symbol, missing_kernel or unresolved_symbol; for the driver also with unsupported_option.
+    pub fn new(options: &'a LinkOptions, inputs: &'a [Input], by: LinkBy, warnings: &mut Vec<Diagnostic>) -> Result<Self> {
         if inputs.is_empty() {
             return Err(Error::new(ResultClass::NoInputs, "nothing was added to link"));
         }
@@ -47,7 +57,11 @@ impl<'a> Request<'a> {
             Error::new(ResultClass::MissingArch, "no target architecture was given").hint("set arch, or pass -arch=sm_XX")
         })?;
         contradictions(options, target)?;
+        if by == LinkBy::Driver {
+            rules::driver_gives_cubins(options)?;
+        }
         let mut request = Self {
+            by,
             options,
             inputs,
             target,
@@ -133,7 +147,7 @@ impl<'a> Request<'a> {
         Plan { backend: PlannedBackend::None, library: None, output: OutputKind::Cubin, options: Vec::new(), decisions, images: Vec::new() }
     }
 
-    /// The plan for one nvJitLink.
+    /// The plan for one library.
     ///
     /// Fails with unsupported_arch, unsupported_option or input_too_new if its version lacks what is asked for.
     pub fn plan(&self, library: &LibraryFacts) -> Result<Plan> {
@@ -141,6 +155,27 @@ impl<'a> Request<'a> {
         let mut decisions = self.decisions.clone();
         decisions.extend(rules::unknown_version(library));
         decisions.extend(rules::repeated(self.options));
+        let options = match library.linker {
+            LinkerLibrary::Nvjitlink { .. } => self.flags(library, &mut decisions)?.into_iter().map(PlannedOption::Flag).collect(),
+            LinkerLibrary::Driver => self.jit_options(library)?,
+        };
+        let mut images = Vec::new();
+        for chosen in &self.chosen {
+            let (input, piece) = self.at(chosen);
+            rules::input_is_not_too_new(input, piece, chosen.part.as_ref(), library)?;
+            let unpack = rules::unpack(input, piece, library);
+            images.push(PlannedImage { input: chosen.input, piece: chosen.piece, unpack: unpack.is_some() });
+            decisions.extend(unpack);
+        }
+        let backend = match library.linker {
+            LinkerLibrary::Nvjitlink { .. } => PlannedBackend::Nvjitlink,
+            LinkerLibrary::Driver => PlannedBackend::Driver,
+        };
+        Ok(Plan { backend, library: Some(library.clone()), output: self.options.output(), options, decisions, images })
+    }
+
+    /// The flags of nvJitLink, in its order.
+    fn flags(&self, library: &LibraryFacts, decisions: &mut Vec<Decision>) -> Result<Vec<String>> {
         let mut options = Vec::new();
         if self.options.output() == OutputKind::Ptx {
             options.push(OptionId::Ptx.row().spelling.to_owned());
@@ -167,22 +202,16 @@ impl<'a> Request<'a> {
         if self.lto {
             options.push(OptionId::Lto.row().spelling.to_owned());
         }
-        let mut images = Vec::new();
-        for chosen in &self.chosen {
-            let (input, piece) = self.at(chosen);
-            rules::input_is_not_too_new(input, piece, chosen.part.as_ref(), library)?;
-            let unpack = rules::unpack(input, piece, library);
-            images.push(PlannedImage { input: chosen.input, piece: chosen.piece, unpack: unpack.is_some() });
-            decisions.extend(unpack);
+        Ok(options)
+    }
+
+    /// The options of cuLinkCreate.
+    fn jit_options(&self, library: &LibraryFacts) -> Result<Vec<PlannedOption>> {
+        if let Some(flag) = self.options.pass_through().first() {
+            return Err(rules::unsupported(library, &format!("{flag}, which is passed through to nvJitLink only")));
         }
-        Ok(Plan {
-            backend: PlannedBackend::Nvjitlink,
-            library: Some(library.clone()),
-            output: self.options.output(),
-            options,
-            decisions,
-            images,
-        })
+        let asked = self.options.iter().filter(|(row, value)| !row.flags(value).is_empty());
+        asked.map(|(row, value)| rules::jit_option(row, value, library)).collect()
     }
 
     fn at(&self, chosen: &Chosen) -> (&'a Input, &'a Piece) {
@@ -206,33 +235,45 @@ impl<'a> Request<'a> {
         input.parts(piece).iter().any(|part| part.kind == kind && self.links_for_target(part))
     }
 
-    /// `-lto` from the inputs, unless the caller said on or off.
+    /// `-lto` from the inputs, unless the caller said on or off, or the backend cannot.
     fn decide_lto(&mut self, warnings: &mut Vec<Diagnostic>) {
         let with_ltoir = self.pieces().find(|(_, input, _, piece)| self.has(input, piece, PartKind::LtoIr));
+        let why_no_lto = self.why_no_lto();
         let mut decide = |action, reason| {
             self.decisions.push(Decision { rule: "lto_from_inputs", option: OptionId::Lto.row().spelling.to_owned(), action, reason });
         };
         let output = self.options.output();
-        self.lto = match (self.options.get_bool(OptionId::Lto), with_ltoir) {
-            (Some(false), Some((_, input, _, piece))) => {
-                let text = format!("link-time optimization is off, so the LTO-IR of '{}' is not used", piece.name);
+        self.lto = match (why_no_lto, with_ltoir, self.options.get_bool(OptionId::Lto)) {
+            (Some((_, why)), Some((_, input, _, piece)), _) => {
+                let text = format!("{why}, so the LTO-IR of '{}' is not used", piece.name);
                 decide(Action::Dropped, text.clone());
                 warnings.push(Diagnostic::warning(ResultClass::Ok, input.name(), text));
                 false
             }
-            (Some(false), None) => false,
-            (Some(true), Some(_)) => true,
-            (None, Some((.., piece))) => {
+            (Some(_), None, _) => false,
+            (None, Some(_), Some(_)) => true,
+            (None, Some((.., piece)), None) => {
                 decide(Action::Added, format!("'{}' has LTO-IR that links for {}", piece.name, self.target));
                 true
             }
-            (_, None) if output != OutputKind::Cubin => true,
-            (Some(true), None) => {
+            (None, None, _) if output != OutputKind::Cubin => true,
+            (None, None, Some(_)) => {
                 decide(Action::Dropped, format!("no input has LTO-IR that links for {}, and nvJitLink fails then", self.target));
                 false
             }
-            (None, None) => false,
+            (None, None, None) => false,
         };
+    }
+
+    /// Why LTO-IR is not linked, if it is not, and of which class it is to need it all the same.
+    fn why_no_lto(&self) -> Option<(ResultClass, &'static str)> {
+        match self.by {
+            LinkBy::Driver => Some((ResultClass::UnsupportedOption, "the CUDA driver does not link LTO-IR")),
+            LinkBy::Nvjitlink if self.options.get_bool(OptionId::Lto) == Some(false) => {
+                Some((ResultClass::IncompatibleOptions, "link-time optimization is off"))
+            }
+            LinkBy::Nvjitlink => None,
+        }
     }
 
     /// Which part of each piece will be linked, and whether that can be.
@@ -293,8 +334,9 @@ impl<'a> Request<'a> {
             (_, _, Some(other), _) => other,
             (_, _, None, Some(_)) => return Ok(None),
             (false, Some(_), None, None) => {
-                let text = format!("'{}' has only LTO-IR for {}, and link-time optimization is off", piece.name, self.target);
-                return Err(Error::new(ResultClass::IncompatibleOptions, text).on_input(input.name()));
+                let (class, why) = self.why_no_lto().unwrap_or((ResultClass::Internal, "link-time optimization is off"));
+                let text = format!("'{}' has only LTO-IR for {}, and {why}", piece.name, self.target);
+                return Err(Error::new(class, text).on_input(input.name()));
             }
             (_, None, None, None) => return Err(self.arch_mismatch(input, piece)),
         };

@@ -2,14 +2,16 @@
 //!
 //! "measured" is: asked of the real library of each release from 12.0 to 13.5, in a process of its own.
 
-use super::plan::{Action, Decision, LibraryFacts};
+use super::plan::{Action, Decision, LibraryFacts, LinkerLibrary, PlannedOption};
 use super::request::Request;
 use super::table::{OptionId, OptionRow};
 use super::{NEWEST, OLDEST, Version, targets_of};
-use crate::arch::Arch;
+use crate::arch::{Arch, ArchSuffix};
 use crate::error::{Error, Result, ResultClass};
 use crate::input::{Compression, Input, Part, PartKind, Piece};
 use crate::options::{LinkOptions, OutputKind, Value};
+
+use cudarc::driver::sys::{CU_COMPUTE_ACCELERATED_TARGET_BASE, CU_COMPUTE_FAMILY_TARGET_BASE, CUjit_cacheMode};
 
 /// The target is one that the release knows (measured: a link for each). A release that is not in the table may know more.
 pub fn arch_is_known(target: Arch, library: &LibraryFacts) -> Result<()> {
@@ -29,9 +31,11 @@ pub fn unknown_version(library: &LibraryFacts) -> Option<Decision> {
     let reason = match library.version {
         None => format!("the library does not tell its version, and is taken for nvJitLink {NEWEST}"),
         Some(version) if version > NEWEST => {
-            format!("nvJitLink {version} is newer than the options table, and is taken for {NEWEST} there")
+            format!("{} {version} is newer than the options table, and is taken for {NEWEST} there", library.linker.name())
         }
-        Some(version) if version < OLDEST => format!("nvJitLink {version} is older than the options table, and is taken for {OLDEST}"),
+        Some(version) if version < OLDEST => {
+            format!("{} {version} is older than the options table, and is taken for {OLDEST}", library.linker.name())
+        }
         Some(_) => return None,
     };
     Some(Decision { rule: "unknown_version", option: "library".to_owned(), action: Action::Kept, reason })
@@ -77,7 +81,7 @@ pub fn ltoir_output(output: OutputKind, library: &LibraryFacts) -> Result<()> {
         return Ok(());
     }
     needs(library, "LTO-IR output", Version::new(13, 4))?;
-    if library.exports_linked_ltoir {
+    if library.linker == (LinkerLibrary::Nvjitlink { exports_linked_ltoir: true }) {
         return Ok(());
     }
     Err(unsupported(library, "LTO-IR output: it does not export nvJitLinkGetLinkedLTOIR"))
@@ -116,7 +120,7 @@ fn is_relocatable_lto(request: &Request<'_>) -> bool {
 pub fn input_is_not_too_new(input: &Input, piece: &Piece, part: Option<&Part>, library: &LibraryFacts) -> Result<()> {
     let (Some(part), Some(version)) = (part, library.version) else { return Ok(()) };
     let too_new = |what: String, needed: Version| {
-        let text = format!("'{}' is {what}, which needs nvJitLink {needed}; {} is older", piece.name, library.describe());
+        let text = format!("'{}' is {what}, which needs {} {needed}; {} is older", piece.name, library.linker.name(), library.describe());
         Err(Error::new(ResultClass::InputTooNew, text).on_input(input.name()))
     };
     let version = version.max(OLDEST);
@@ -129,8 +133,9 @@ pub fn input_is_not_too_new(input: &Input, piece: &Piece, part: Option<&Part>, l
     }
     let Some(needed) = part.producer.cuda().map(Version::of) else { return Ok(()) };
     // 12.5 to 12.9 link the cubins of 13.x, and the result runs (13.0 and 13.5 on 12.9, on an H200), though 13.0 to 13.4 refuse those
-    // of a later minor.
-    let reads_newer_cubins = part.kind == PartKind::Cubin && version.major == 12 && version.minor >= 5;
+    // of a later minor, and so does the driver of CUDA 13.0.
+    let is_nvjitlink = library.linker != LinkerLibrary::Driver;
+    let reads_newer_cubins = is_nvjitlink && part.kind == PartKind::Cubin && version.major == 12 && version.minor >= 5;
     if needed <= version || reads_newer_cubins {
         return Ok(());
     }
@@ -138,19 +143,71 @@ pub fn input_is_not_too_new(input: &Input, piece: &Piece, part: Option<&Part>, l
 }
 
 /// What the release cannot unpack itself it gets unpacked: zstd before 12.4 (12.0 crashes, 12.1 to 12.3 refuse it), and blocks of several
-/// images before 13.4 (measured).
+/// images before 13.4 (measured). The driver is taken for the nvJitLink of its release.
 pub fn unpack(input: &Input, piece: &Piece, library: &LibraryFacts) -> Option<Decision> {
     let version = library.version?;
+    let name = library.linker.name();
     let reason = input.parts(piece).iter().find_map(|part| {
         if part.compression == Compression::Zstd && version < ZSTD_SINCE {
-            Some(format!("nvJitLink before {ZSTD_SINCE} cannot read zstd"))
+            Some(format!("{name} before {ZSTD_SINCE} cannot read zstd"))
         } else if part.block.is_some() && version < BLOCKS_SINCE {
-            Some(format!("nvJitLink before {BLOCKS_SINCE} cannot read a block of several images"))
+            Some(format!("{name} before {BLOCKS_SINCE} cannot read a block of several images"))
         } else {
             None
         }
     })?;
     Some(Decision { rule: "unpack_images", option: piece.name.clone(), action: Action::Changed, reason })
+}
+
+/// The driver gives cubins, and links neither LTO-IR nor incrementally: cuLink has no options for it.
+pub fn driver_gives_cubins(options: &LinkOptions) -> Result<()> {
+    let on = |id| options.get_bool(id) == Some(true);
+    let what = match options.output() {
+        OutputKind::Ptx => "PTX output",
+        OutputKind::Ltoir => "LTO-IR output",
+        OutputKind::Cubin if on(OptionId::Relocatable) => "an incremental link (-r)",
+        OutputKind::Cubin if on(OptionId::Lto) => "link-time optimization (-lto)",
+        OutputKind::Cubin => return Ok(()),
+    };
+    let text = format!("the CUDA driver does not have {what}; nvJitLink does");
+    Err(Error::new(ResultClass::UnsupportedOption, text).hint("install the wheel nvidia-nvjitlink, and leave the backend to cudalink"))
+}
+
+/// The driver's own spelling of an option (cuda.h, `CUjit_option`).
+pub fn jit_option(row: &OptionRow, value: &Value, library: &LibraryFacts) -> Result<PlannedOption> {
+    let lacks = |what: &str| unsupported(library, &format!("{what}, which only nvJitLink has"));
+    let option = row.driver.ok_or_else(|| lacks(row.spelling))?;
+    let value = match value {
+        // CU_JIT_CACHE_MODE is the one switch whose "on" is a zero: CU_JIT_CACHE_OPTION_NONE.
+        Value::Bool(true) if row.id == OptionId::NoCache => CUjit_cacheMode::CU_JIT_CACHE_OPTION_NONE as u32,
+        Value::Bool(on) => u32::from(*on),
+        Value::Integer(number) => u32::try_from(*number).map_err(|_| lacks(row.spelling))?,
+        Value::Choice(choice) => choice.parse().map_err(|_| lacks(row.spelling))?,
+        Value::Arch(arch) => target(*arch),
+        Value::List(_) => return Err(lacks(row.spelling)),
+    };
+    Ok(PlannedOption::Jit(option, value))
+}
+
+/// A `CUjit_target`.
+fn target(arch: Arch) -> u32 {
+    arch.number
+        + match arch.suffix {
+            ArchSuffix::None => 0,
+            ArchSuffix::A => CU_COMPUTE_ACCELERATED_TARGET_BASE,
+            ArchSuffix::F => CU_COMPUTE_FAMILY_TARGET_BASE,
+        }
+}
+
+/// A cubin of a later major release may be one that the driver does not load: compatibility ends there (CUDA's own rule).
+pub fn newer_than_driver(library: &LibraryFacts, driver: &LibraryFacts) -> Option<Decision> {
+    let is_newer = library.version.zip(driver.version).is_some_and(|(library, driver)| library.major > driver.major);
+    is_newer.then(|| Decision {
+        rule: "newer_than_driver",
+        option: "library".to_owned(),
+        action: Action::Kept,
+        reason: format!("{} may not load what {} links: its major release is older", driver.describe(), library.describe()),
+    })
 }
 
 const ZSTD_SINCE: Version = Version::new(12, 4);
@@ -168,6 +225,6 @@ fn needs(library: &LibraryFacts, what: &str, since: Version) -> Result<()> {
     Ok(())
 }
 
-fn unsupported(library: &LibraryFacts, what: &str) -> Error {
+pub fn unsupported(library: &LibraryFacts, what: &str) -> Error {
     Error::new(ResultClass::UnsupportedOption, format!("{} does not have {what}", library.describe()))
 }

@@ -182,7 +182,7 @@ impl LinkSymbols {
     /// What a failed link failed of, as far as the symbols tell: the error, with every symbol that is unresolved and every input that wants it.
     pub fn explain_failure(&self, error: Error) -> (Error, Vec<Diagnostic>) {
         let said = error.class();
-        let of_the_link = error.diagnostic().backend.as_ref().is_some_and(|backend| backend.call == "nvJitLinkComplete");
+        let of_the_link = error.diagnostic().backend.as_ref().is_some_and(|backend| backend.call.ends_with("LinkComplete"));
         // LTO-IR may define what nobody else does, so with it only the library knows that something is unresolved.
         let could_be = said == ResultClass::UnresolvedSymbol || (said == ResultClass::LinkFailed && of_the_link && !self.has_unknown);
         let lacking = |name: &str| !self.defined.contains_key(name) && !is_provided_by_the_driver(name);

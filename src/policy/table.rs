@@ -3,6 +3,8 @@
 //! The next nvJitLink is one row in [`crate::release`]; an option that it adds is one here. `cargo test --test option_table -- --ignored` asks the
 //! real libraries whether both are right.
 
+use cudarc::driver::sys::CUjit_option;
+
 use super::Version;
 use crate::options::Value;
 
@@ -88,7 +90,7 @@ pub struct OptionRow {
     /// The option without which it does nothing.
     pub needs: Option<OptionId>,
     /// The driver's equivalent, a `CUjit_option`; `None` if it has none.
-    pub driver: Option<&'static str>,
+    pub driver: Option<CUjit_option>,
     /// What it does, in half a sentence.
     pub help: &'static str,
     /// Where it is documented: the oldest `nvJitLink.h` that has it.
@@ -102,22 +104,23 @@ const V12_5: Option<Version> = Some(Version::new(12, 5));
 const V13_0: Option<Version> = Some(Version::new(13, 0));
 const V13_5: Option<Version> = Some(Version::new(13, 5));
 
+use CUjit_option::*;
 use OptionId as Id;
 use ValueType::{Bool, Choice, Integer, List, Names, Switch};
 
 /// Every option.
 #[rustfmt::skip]
 pub const OPTIONS: &[OptionRow] = &[
-    row(Id::Arch, "arch", "-arch=", ValueType::Arch, V12_0, Some("CU_JIT_TARGET"), "12.0", "the architecture to link for; compute_XX for PTX output only"),
+    row(Id::Arch, "arch", "-arch=", ValueType::Arch, V12_0, Some(CU_JIT_TARGET), "12.0", "the architecture to link for; compute_XX for PTX output only"),
     row(Id::Ptx, "output", "-ptx", Switch, V12_0, None, "12.0", "give PTX instead of a cubin; every input must be LTO-IR"),
     row(Id::Relocatable, "relocatable", "-r", Switch, V13_0, None, "13.1", "link incrementally: give another relocatable object; LTO-IR from 13.3 on"),
     OptionRow { limits: &[limit("1", (12, 0), V12_3), limit("2", (12, 0), V12_3)],
-        ..row(Id::Optimization, "optimization", "-O", Choice(&["0", "1", "2", "3"]), V12_0, Some("CU_JIT_OPTIMIZATION_LEVEL"), "12.0", "optimization level; 1 and 2 only before 12.3") },
+        ..row(Id::Optimization, "optimization", "-O", Choice(&["0", "1", "2", "3"]), V12_0, Some(CU_JIT_OPTIMIZATION_LEVEL), "12.0", "optimization level; 1 and 2 only before 12.3") },
     OptionRow { limits: &[limit("min", (12, 9), None), limit("mid", (12, 9), None)],
         ..row(Id::FastCompile, "fast_compile", "-Ofc=", Choice(&["min", "mid", "max"]), V12_5, None, "13.5", "trade run time for compile time; min and mid from 12.9 on") },
-    row(Id::Debug, "debug", "-g", Switch, V12_0, Some("CU_JIT_GENERATE_DEBUG_INFO"), "12.0", "generate debug information"),
-    row(Id::Lineinfo, "lineinfo", "-lineinfo", Switch, V12_0, Some("CU_JIT_GENERATE_LINE_INFO"), "12.0", "generate line information"),
-    row(Id::MaxRegisterCount, "max_register_count", "-maxrregcount=", Integer(1, MANY), V12_0, Some("CU_JIT_MAX_REGISTERS"), "12.0", "registers that a thread may use"),
+    row(Id::Debug, "debug", "-g", Switch, V12_0, Some(CU_JIT_GENERATE_DEBUG_INFO), "12.0", "generate debug information"),
+    row(Id::Lineinfo, "lineinfo", "-lineinfo", Switch, V12_0, Some(CU_JIT_GENERATE_LINE_INFO), "12.0", "generate line information"),
+    row(Id::MaxRegisterCount, "max_register_count", "-maxrregcount=", Integer(1, MANY), V12_0, Some(CU_JIT_MAX_REGISTERS), "12.0", "registers that a thread may use"),
     row(Id::Ftz, "ftz", "-ftz=", Bool, V12_0, None, "12.0", "flush denormal numbers to zero"),
     row(Id::PrecDiv, "prec_div", "-prec-div=", Bool, V12_0, None, "12.0", "precise division"),
     row(Id::PrecSqrt, "prec_sqrt", "-prec-sqrt=", Bool, V12_0, None, "12.0", "precise square root"),
@@ -131,10 +134,10 @@ pub const OPTIONS: &[OptionRow] = &[
     row(Id::SplitCompile, "split_compile", "-split-compile=", Integer(0, MANY), V12_3, None, "12.3", "threads of one link; 0 for all processors"),
     OptionRow { needs: Some(Id::Lto), ..row(Id::SplitCompileExtended, "split_compile_extended", "-split-compile-extended=", Integer(0, MANY), V12_3, None, "12.3", "the same, more aggressive, with LTO only") },
     OptionRow { needs: Some(Id::Lto), ..row(Id::JumpTableDensity, "jump_table_density", "-jump-table-density=", Integer(0, 101), V12_3, None, "12.3", "percent of cases that make a switch a jump table, with LTO only") },
-    row(Id::NoCache, "no_cache", "-no-cache", Switch, V12_5, Some("CU_JIT_CACHE_MODE"), "12.5", "do not use nvJitLink's own cache"),
+    row(Id::NoCache, "no_cache", "-no-cache", Switch, V12_5, Some(CU_JIT_CACHE_MODE), "12.5", "do not use nvJitLink's own cache"),
     row(Id::DeviceStackProtector, "device_stack_protector", "-device-stack-protector", Switch, None, None, "12.6", "enable stack canaries; documented, and accepted by no release up to 13.5"),
     row(Id::Time, "time", "-time", Switch, V12_0, None, "12.0", "put timings into the info log"),
-    row(Id::Verbose, "verbose", "-verbose", Switch, V12_0, Some("CU_JIT_LOG_VERBOSE"), "12.0", "put more into the info log"),
+    row(Id::Verbose, "verbose", "-verbose", Switch, V12_0, Some(CU_JIT_LOG_VERBOSE), "12.0", "put more into the info log"),
     // Last: nvJitLink before 12.8 crashes on destroying a handle whose creation failed after it had read -lto.
     OptionRow { aliases: &["-dlto"], ..row(Id::Lto, "lto", "-lto", Switch, V12_0, None, "12.0", "optimize at link time; added where the inputs hold LTO-IR") },
 ];
@@ -146,7 +149,7 @@ const fn row(
     spelling: &'static str,
     value: ValueType,
     since: Option<Version>,
-    driver: Option<&'static str>,
+    driver: Option<CUjit_option>,
     source: &'static str,
     help: &'static str,
 ) -> OptionRow {

@@ -3,22 +3,9 @@
 //! The same mistake has different numbers in different releases (facts measured on 12.0 to 13.5), so the text of the
 //! log decides where it says more than the number.
 
+use super::super::answer;
 use crate::error::{BackendAnswer, Error, ResultClass};
 use crate::policy::LibraryFacts;
-
-/// A piece of the library's text, and what it means in every release.
-const TEXTS: &[(&str, ResultClass)] = &[
-    ("Undefined reference to", ResultClass::UnresolvedSymbol),
-    ("Unresolved extern function", ResultClass::UnresolvedSymbol),
-    ("Multiple definition of", ResultClass::DuplicateSymbol),
-    ("symbol multiply defined", ResultClass::DuplicateSymbol),
-    ("may need newer version of nvJitLink", ResultClass::InputTooNew),
-    ("Unsupported .version", ResultClass::InputTooNew),
-    ("newer than target arch", ResultClass::ArchMismatch),
-    ("-ptx requires that all inputs have LTOIR", ResultClass::NotLtoir),
-    ("does not match type", ResultClass::WrongInputKind),
-    ("input without LTO", ResultClass::IncompatibleOptions),
-];
 
 /// The class of a number where the text does not decide. From 10 on the numbers are those of 13.0 and later.
 fn class_of_code(code: i32) -> ResultClass {
@@ -40,50 +27,18 @@ fn class_of_code(code: i32) -> ResultClass {
 
 /// The error for an answer that is not success.
 pub fn error(library: &LibraryFacts, input: Option<&str>, answer: BackendAnswer) -> Error {
-    let by_text = TEXTS.iter().find(|(text, _)| answer.text.contains(text)).map(|(_, class)| *class);
     let numbers_end = match library.version {
         // In 12.x the later names are other names for 3 and 6.
         Some(version) if version.major == 12 => 9,
         _ => i32::MAX,
     };
-    let class = by_text.unwrap_or(match answer.code {
+    let class = match answer.code {
         // In 12.x that is INCOMPATIBLE_OPTIONS too, and create has no input.
         3 if answer.call == "nvJitLinkCreate" => ResultClass::IncompatibleOptions,
         code if code > numbers_end => ResultClass::LinkFailed,
         code => class_of_code(code),
-    });
-    let library = library.describe();
-    let what = match input {
-        Some(name) => format!("{library} refused '{name}'"),
-        None if answer.call == "nvJitLinkCreate" => format!("{library} refused the options"),
-        None => format!("{library} failed"),
     };
-    let text = match answer.text.trim() {
-        "" => format!("{} answered {} and no text", answer.call, answer.code),
-        text => text.to_owned(),
-    };
-    lift(Error::new(class, format!("{what}: {text}")), input, &answer.text).from_backend(answer)
-}
-
-/// Takes input, symbol and line out of the library's text, where they stand there.
-fn lift(mut error: Error, input: Option<&str>, text: &str) -> Error {
-    const BEFORE_SYMBOL: [&str; 4] =
-        ["Undefined reference to '", "Unresolved extern function '", "Multiple definition of '", "Linking globals named '"];
-    let quoted = |after: &str| text.split_once(after)?.1.split_once('\'').map(|(quoted, _)| quoted);
-    if let Some(symbol) = BEFORE_SYMBOL.iter().find_map(|before| quoted(before)) {
-        error = error.on_symbol(symbol);
-    }
-    // "... reference to 'f' in 'a.ptx'", and "a.ltoir: link error: ..."
-    let nvvm_input = || text.split_once(": link error:").and_then(|(before, _)| before.lines().last());
-    if let Some(input) = input.or_else(|| quoted("' in '")).or_else(nvvm_input) {
-        error = error.on_input(input);
-    }
-    // "ptxas application ptx input, line 6; error ..."
-    let line = text.split_once("input, line ").and_then(|(_, rest)| rest.split(';').next()?.parse().ok());
-    match line {
-        Some(line) => error.at_line(line),
-        None => error,
-    }
+    answer::error(library, input, answer, class)
 }
 
 #[cfg(test)]
@@ -92,7 +47,7 @@ mod tests {
     use crate::policy::Version;
 
     fn of(version: (u32, u32), code: i32, text: &str) -> Error {
-        let library = LibraryFacts { path: "lib".into(), version: Some(Version::new(version.0, version.1)), exports_linked_ltoir: false };
+        let library = LibraryFacts::nvjitlink("lib".into(), Some(Version::new(version.0, version.1)), false);
         error(&library, None, BackendAnswer { call: "nvJitLinkComplete", code, text: text.to_owned() })
     }
 

@@ -1,32 +1,16 @@
 //! One link, from create to destroy.
 
-use std::borrow::Cow;
 use std::ffi::{CString, c_char};
 use std::ptr;
 
+use super::super::image::{Image, images};
+use super::super::{Linked, Logs, log_text};
 use super::{Code, Getter, Handle, NvJitLink, answer};
 use crate::c_string::c_string;
 use crate::error::{BackendAnswer, Error, Result, ResultClass};
 use crate::input::{Input, PieceKind};
 use crate::options::OutputKind;
-use crate::policy::{Plan, PlannedImage, Version};
-
-/// The library's own words about a link.
-#[derive(Clone, Debug, Default)]
-pub struct Logs {
-    /// Its error log. It may hold lines that are no errors.
-    pub error: String,
-    /// Its info log.
-    pub info: String,
-}
-
-/// What a link gave.
-pub struct Linked {
-    /// The output, exactly as the library gave it.
-    pub output: Vec<u8>,
-    /// Both logs.
-    pub logs: Logs,
-}
+use crate::policy::{Plan, PlannedOption, Version};
 
 /// The first release whose destroy does not crash after a failed create that had read `-lto`.
 const SAFE_DESTROY_SINCE: Version = Version::new(12, 8);
@@ -41,32 +25,6 @@ impl NvJitLink {
             Err(error) => Err((error, session.logs())),
         }
     }
-}
-
-/// One thing to add. nvJitLink keeps the address of the name, and 12.0 also that of a cubin, so it outlives the session.
-struct Image<'a> {
-    input_type: u32,
-    bytes: Cow<'a, [u8]>,
-    name: CString,
-    input: &'a Input,
-}
-
-/// nvJitLink corrupts its heap over a name of 100,000 bytes in a message. Its end tells more than its beginning.
-fn short(name: &str) -> &str {
-    const LONGEST: usize = 1024;
-    name.get(name.ceil_char_boundary(name.len().saturating_sub(LONGEST))..).unwrap_or(name)
-}
-
-fn images<'a>(plan: &Plan, inputs: &'a [Input]) -> Result<Vec<Image<'a>>> {
-    let image = |planned: &PlannedImage| {
-        let (input, piece) = inputs
-            .get(planned.input)
-            .and_then(|input| Some((input, input.pieces().get(planned.piece)?)))
-            .ok_or_else(|| Error::new(ResultClass::Internal, "the plan is not about these inputs"))?;
-        let bytes = if planned.unpack { Cow::Owned(input.unpacked_image(piece)?) } else { input.image(piece)? };
-        Ok(Image { input_type: input_type(piece.kind), bytes, name: c_string(short(&piece.name)), input })
-    };
-    plan.images.iter().map(image).collect()
 }
 
 /// A handle of nvJitLink, destroyed at the end.
@@ -87,7 +45,7 @@ impl<'a> Session<'a> {
             let (bytes, name) = (&image.bytes, &image.name);
             // SAFETY: the handle is live; bytes and name outlive it (see `Image`).
             let code = unsafe {
-                (self.library.entry_points.add_data)(self.handle, image.input_type, bytes.as_ptr().cast(), bytes.len(), name.as_ptr())
+                (self.library.entry_points.add_data)(self.handle, input_type(image.kind), bytes.as_ptr().cast(), bytes.len(), name.as_ptr())
             };
             self.check("nvJitLinkAddData", code)?;
         }
@@ -113,7 +71,7 @@ impl<'a> Session<'a> {
     }
 
     fn create(&mut self, plan: &Plan) -> Result<()> {
-        let options: Vec<CString> = plan.options.iter().map(|option| c_string(option)).collect();
+        let options: Vec<CString> = plan.options.iter().map(|option| c_string(&option.to_string())).collect();
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let count = u32::try_from(pointers.len()).map_err(|_| Error::new(ResultClass::InvalidArgument, "too many options"))?;
         // SAFETY: `handle` is writable; `pointers` are `count` C strings that live through the call, after which none is kept.
@@ -122,7 +80,7 @@ impl<'a> Session<'a> {
         // A failed create still gives a handle, and its log is the only reason there is. Then it is destroyed,
         // except where that crashes. There the handle is left behind.
         let crashes = self.library.facts.version.is_some_and(|version| version < SAFE_DESTROY_SINCE);
-        self.left_behind = created.is_err() && crashes && plan.options.iter().any(|option| option == "-lto");
+        self.left_behind = created.is_err() && crashes && plan.options.contains(&PlannedOption::Flag("-lto".to_owned()));
         created
     }
 
@@ -131,13 +89,13 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let answer = BackendAnswer { call, code, text: self.logs().error };
-        Err(answer::error(&self.library.facts, self.image.map(|image| image.input.name()), answer))
+        Err(answer::error(&self.library.facts, self.image.map(|image| image.input), answer))
     }
 
     fn logs(&self) -> Logs {
         let text = |getter| {
             let (_, bytes) = self.get(getter);
-            String::from_utf8_lossy(bytes.strip_suffix(b"\0").unwrap_or(&bytes)).into_owned()
+            log_text(&bytes)
         };
         Logs { error: text(self.library.entry_points.error_log), info: text(self.library.entry_points.info_log) }
     }

@@ -12,8 +12,6 @@ use super::symbols::Symbols;
 use crate::c_string::c_string;
 use crate::policy::{LibraryFacts, Version};
 
-pub use link::{Linked, Logs};
-
 type Handle = *mut c_void;
 type Code = i32;
 
@@ -76,7 +74,7 @@ impl NvJitLink {
     /// Opens the nvJitLink at an absolute path, or the one that the system's loader has under a bare name; each file once.
     pub(crate) fn open(path: &Path) -> Result<&'static Self, Reason> {
         // SAFETY: the file is named as nvJitLink, by the caller or by its own name in a folder of the search.
-        let (file, _opened_by_name) = unsafe { library::resolve(path) }?;
+        let (file, _opened_by_name) = unsafe { library::resolve(path, &["nvJitLinkCreate", "__nvJitLinkCreate_12_0"]) }?;
         OPENED.get_or_try_build(file, |path| {
             // SAFETY: as above.
             let library = unsafe { library::open(path) }?;
@@ -89,7 +87,7 @@ impl NvJitLink {
                 Some(version) => version_of(version),
                 None => symbols.highest_suffix("Create"),
             };
-            let facts = LibraryFacts { path: path.clone(), version, exports_linked_ltoir: entry_points.linked_ltoir.is_some() };
+            let facts = LibraryFacts::nvjitlink(path.clone(), version, entry_points.linked_ltoir.is_some());
             std::mem::forget(library);
             Ok(Self { facts, path_for_c: c_string(&path.to_string_lossy()), has_version_entry: version_entry.is_some(), entry_points })
         })
@@ -103,6 +101,11 @@ impl NvJitLink {
     /// The file, absolute and without links, for a C caller.
     pub fn path_for_c(&self) -> &CStr {
         &self.path_for_c
+    }
+
+    /// Whether it exports the functions that give linked LTO-IR.
+    pub fn exports_linked_ltoir(&self) -> bool {
+        self.entry_points.linked_ltoir.is_some()
     }
 
     /// Whether it exports `nvJitLinkVersion`. 12.0 to 12.2 do not; their version is read from the suffixes of their names.

@@ -1,0 +1,45 @@
+//! Who links: nvJitLink where it can do the job, the CUDA driver where nvJitLink is missing or cannot.
+
+use super::plan::{Action, Decision};
+use crate::error::{Error, Result, ResultClass};
+use crate::options::Backend;
+
+/// What one backend would do: `T` holds its plan.
+///
+/// Neither is asked unless its answer counts, so that nothing is opened for nothing.
+pub fn choose<T>(
+    asked: Backend,
+    nvjitlink: impl FnOnce() -> Result<T>,
+    driver: impl FnOnce() -> Result<T>,
+) -> Result<(T, Option<Decision>)> {
+    let refusal = match asked {
+        Backend::Driver => return driver().map(|plan| (plan, None)),
+        Backend::Nvjitlink => return nvjitlink().map(|plan| (plan, None)),
+        Backend::Auto => match nvjitlink() {
+            Ok(plan) => return Ok((plan, None)),
+            Err(refusal) => refusal,
+        },
+    };
+    // A library that was named is the only one; and what is wrong with the inputs is wrong for every backend.
+    let another_could = matches!(
+        refusal.class(),
+        ResultClass::LibraryNotFound | ResultClass::UnsupportedOption | ResultClass::UnsupportedArch | ResultClass::InputTooNew
+    );
+    if !another_could {
+        return Err(refusal);
+    }
+    match driver() {
+        Ok(plan) => {
+            let reason = format!("nvJitLink does not link this: {refusal}");
+            Ok((plan, Some(Decision { rule: "driver_for_the_job", option: "backend".to_owned(), action: Action::Changed, reason })))
+        }
+        Err(too) => Err(also_refused(refusal, &too)),
+    }
+}
+
+/// nvJitLink's reason, with the driver's after it.
+fn also_refused(refusal: Error, driver: &Error) -> Error {
+    let mut diagnostic = refusal.diagnostic().clone();
+    diagnostic.message = format!("{}\nand the CUDA driver: {driver}", diagnostic.message);
+    diagnostic.into()
+}

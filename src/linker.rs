@@ -274,10 +274,10 @@ pub fn asked_backend(options: &LinkOptions, environment: &SearchEnvironment) -> 
     Ok((if asked == Backend::Auto && is_named { Backend::Nvjitlink } else { asked }, decision))
 }
 
-/// Copies an input, with room for the NUL that PTX gets. Fails with out_of_memory.
+/// Copies an input, with room for what PTX gets at its end. Fails with out_of_memory.
 fn copy(bytes: &[u8], name: &str) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
-    copy.try_reserve_exact(bytes.len() + 1).map_err(|_| {
+    copy.try_reserve_exact(bytes.len() + 2).map_err(|_| {
         Error::new(ResultClass::OutOfMemory, format!("there is no memory for the {} bytes of '{name}'", bytes.len())).on_input(name)
     })?;
     copy.extend_from_slice(bytes);

@@ -165,3 +165,17 @@ fn ltoir_that_is_not_used_is_told() {
     assert_eq!(report["plan"]["decisions"][0]["action"], "dropped");
     assert!(report["diagnostics"][0]["message"].as_str().unwrap().contains("LTO-IR"), "{report}");
 }
+
+#[test]
+fn ptx_may_end_in_a_comment_or_without_a_newline() {
+    let folder = tempfile::tempdir().unwrap();
+    let helper = fs::read_to_string(fixture("12.0/helper.ptx")).unwrap();
+    for (name, end) in [("comment.ptx", "// the end"), ("block.ptx", "/* the end */"), ("brace.ptx", ""), ("newlines.ptx", "\n\n\n")] {
+        let file = folder.path().join(name);
+        fs::write(&file, format!("{}{end}", helper.trim_end())).unwrap();
+        for version in NVJITLINKS {
+            let report = link(version, &[fixture("12.0/kernel.ptx"), file.clone()], &[]);
+            assert!(has_linked_kernel(&report), "{name} on {version}: {report}");
+        }
+    }
+}

@@ -32,6 +32,15 @@ pub struct Piece {
     container: Option<usize>,
 }
 
+/// Ends PTX as every backend reads it. nvJitLink from 12.3 on reads past the end of PTX that has no NUL, and 12.0 dies of a comment that the NUL
+/// ends (measured).
+fn end_ptx(text: &mut Vec<u8>) {
+    if text.last() != Some(&b'\n') {
+        text.push(b'\n');
+    }
+    text.push(0);
+}
+
 /// The kinds of image that every nvJitLink reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceKind {
@@ -56,9 +65,8 @@ impl Input {
             return Err(Error::new(ResultClass::WrongInputKind, text).on_input(name));
         }
         if let (InputKind::Ptx, [ptx]) = (facts.kind, &facts.parts[..]) {
-            // nvJitLink from 12.3 on reads past the end of PTX that has no NUL.
             bytes.truncate(usize::try_from(ptx.offset.saturating_add(ptx.size)).unwrap_or(usize::MAX));
-            bytes.push(0);
+            end_ptx(&mut bytes);
         }
         let pieces = pieces(&facts, name);
         Ok(Self { name: name.to_owned(), bytes, facts, pieces })
@@ -84,14 +92,14 @@ impl Input {
         self.facts.parts.get(piece.parts.clone()).unwrap_or_default()
     }
 
-    /// The image as a backend takes it: PTX ends in exactly one NUL, everything else is as it came.
+    /// The image as a backend takes it: PTX ends in a newline and exactly one NUL, everything else is as it came.
     pub fn image(&self, piece: &Piece) -> Result<Cow<'_, [u8]>> {
         let found = match (piece.container, self.parts(piece)) {
             (Some(index), _) => {
                 self.facts.containers.get(index).map(|fatbin| self.facts.container_bytes(&self.bytes, fatbin).map(Cow::Borrowed))
             }
             (None, [part, ..]) => Some(self.facts.part_bytes(&self.bytes, part).map(|bytes| match part.kind {
-                PartKind::Ptx => self.with_nul(part, bytes),
+                PartKind::Ptx => self.with_end(part, bytes),
                 _ => bytes,
             })),
             (None, []) => None,
@@ -122,14 +130,13 @@ impl Input {
         self.facts.symbols(&self.bytes, part).map_err(|problem| error(&problem, &self.name))
     }
 
-    /// The text of an input that is PTX is followed by our own NUL; that of an archive member is not.
-    fn with_nul<'a>(&'a self, part: &Part, text: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
-        let after = part.offset.saturating_add(part.size);
-        match (self.facts.kind, usize::try_from(part.offset), usize::try_from(after)) {
-            (InputKind::Ptx, Ok(start), Ok(end)) => self.bytes.get(start..=end).map_or(text, Cow::Borrowed),
+    /// The text of an input that is PTX is followed by our own end; that of an archive member is not.
+    fn with_end<'a>(&'a self, part: &Part, text: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+        match (self.facts.kind, usize::try_from(part.offset)) {
+            (InputKind::Ptx, Ok(start)) => self.bytes.get(start..).map_or(text, Cow::Borrowed),
             _ => {
                 let mut text = text.into_owned();
-                text.push(0);
+                end_ptx(&mut text);
                 Cow::Owned(text)
             }
         }
@@ -193,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn ptx_ends_in_one_nul_whatever_the_caller_passed() {
-        for (head, tail) in [("", ""), ("", "\0"), ("", "\0\0\0"), ("\u{feff}", ""), ("\u{feff}", "\0")] {
-            let input = input(format!("{head}.version 8.0\n.target sm_80\n{tail}").as_bytes()).unwrap();
+    fn ptx_ends_in_a_newline_and_one_nul_whatever_the_caller_passed() {
+        for (head, tail) in [("", "\n"), ("", ""), ("", "\0"), ("", "\n\0\0\0"), ("\u{feff}", ""), ("\u{feff}", "\n\0")] {
+            let input = input(format!("{head}.version 8.0\n.target sm_80{tail}").as_bytes()).unwrap();
             let [piece] = input.pieces() else { panic!("{:?}", input.pieces()) };
             assert_eq!(input.image(piece).unwrap(), &b".version 8.0\n.target sm_80\n\0"[..]);
         }

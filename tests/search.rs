@@ -45,6 +45,7 @@ const FOLDERS: [(FoundBy, &str); 25] = [
 
 fn environment(root: &Path) -> SearchEnvironment {
     SearchEnvironment {
+        backend: None,
         variable: None,
         own_file: Some(root.join("own/site-packages/cudalink/libcudalink.so")),
         virtual_env: Some(root.join("venv").into()),
@@ -169,6 +170,8 @@ fn good_and_bad(folder: &Path) -> (PathBuf, Vec<(PathBuf, &'static str)>) {
         (file("other_machine.so", &other_machine), "machine"),
         (folder.to_owned(), "directory"),
         (fake(folder.join("lacks_complete.so"), &["PLAIN", "NO_COMPLETE"]), "nvJitLinkComplete"),
+        // As the toolkit's stub does, which is there to link programs against.
+        (fake(folder.join("tells_no_version.so"), &["PLAIN", "MAJOR=13", "MINOR=5", "VERSION=6"]), "nvJitLinkVersion"),
     ];
     (good, bad)
 }

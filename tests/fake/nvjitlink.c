@@ -6,6 +6,7 @@
  *   SUFFIXED_12_0         exports __nvJitLinkCreate_12_0, ...
  *   SUFFIXED_12_2         exports the names of _12_0, _12_1 and _12_2
  *   MAJOR, MINOR          exports nvJitLinkVersion
+ *   VERSION               the number that nvJitLinkVersion answers
  *   LINKED_LTOIR          exports GetLinkedLTOIR and GetLinkedLTOIRSize
  *   NO_COMPLETE           does not export Complete
  *   CREATE, ADD, COMPLETE, GET   the number that this call answers; after a failure the error log says LOG
@@ -26,6 +27,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifndef VERSION
+#define VERSION 0
+#endif
 #ifndef CREATE
 #define CREATE 0
 #endif
@@ -122,7 +126,7 @@ int nvJitLinkVersion(unsigned *major, unsigned *minor)
     record("Version");
     *major = MAJOR;
     *minor = MINOR;
-    return 0;
+    return VERSION;
 }
 #endif
 

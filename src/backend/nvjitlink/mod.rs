@@ -84,7 +84,7 @@ impl NvJitLink {
             // SAFETY: each type is the C signature in nvJitLink.h of that entry point.
             let (entry_points, version_entry) = unsafe { (EntryPoints::fill(&symbols)?, symbols.optional("Version")) };
             let version = match version_entry {
-                Some(version) => version_of(version),
+                Some(version) => Some(version_of(version)?),
                 None => symbols.highest_suffix("Create"),
             };
             let facts = LibraryFacts::nvjitlink(path.clone(), version, entry_points.linked_ltoir.is_some());
@@ -139,9 +139,10 @@ impl EntryPoints {
     }
 }
 
-fn version_of(version: unsafe extern "C" fn(*mut u32, *mut u32) -> Code) -> Option<Version> {
+fn version_of(version: unsafe extern "C" fn(*mut u32, *mut u32) -> Code) -> Result<Version, Reason> {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: nvJitLinkVersion writes two unsigned ints.
     let code = unsafe { version(&mut major, &mut minor) };
-    (code == 0).then_some(Version::new(major, minor))
+    // The toolkit has a stub to link programs against, which answers an error to everything.
+    if code == 0 { Ok(Version::new(major, minor)) } else { Err(format!("does not tell its version: nvJitLinkVersion answered {code}")) }
 }

@@ -36,6 +36,7 @@ fn a_mistake_has_the_same_class_on_every_release() {
         ("unknown_option", &["-arch=sm_80", "-bogus"], &["12.0/kernel.ptx"]),
         ("bad_option_value", &["-arch=sm_80", "-O7"], &["12.0/kernel.ptx"]),
         ("incompatible_options", &["-arch=sm_80", "-g", "-O3"], &["12.0/kernel.ptx"]),
+        ("incompatible_options", &["-arch=sm_80", "-g", "-O1"], &["12.0/kernel.ptx"]),
         ("incompatible_options", &["-arch=sm_80", "-lto=false"], &["12.0/kernel.ltoir"]),
         ("missing_arch", &[], &["12.0/kernel.ptx"]),
         ("bad_arch", &["-arch=sm_8"], &["12.0/kernel.ptx"]),

@@ -429,8 +429,8 @@ fn contradictions(options: &LinkOptions, target: Arch) -> Result<()> {
         "a relocatable link (-r) cannot give PTX".to_owned()
     } else if options.get_bool(OptionId::Lto) == Some(false) && output != OutputKind::Cubin {
         format!("{} output needs link-time optimization (-lto), which is off", output)
-    } else if on(OptionId::Debug) && options.get(OptionId::Optimization) == Some(&Value::Choice("3")) {
-        "debug information (-g) turns optimization off, and -O3 asks for it".to_owned()
+    } else if let (true, Some(Value::Choice(level @ ("1" | "2" | "3")))) = (on(OptionId::Debug), options.get(OptionId::Optimization)) {
+        format!("debug information (-g) turns optimization off, and -O{level} asks for it")
     } else {
         return Ok(());
     };

@@ -5,10 +5,12 @@ mod support;
 use std::fs;
 
 use cudalink::input::Input;
+use cudalink::options::Backend;
 use cudalink::policy::table::{OPTIONS, ValueType, parse_flag};
-use cudalink::policy::{Action, LibraryFacts, LinkBy, Plan, Request, Version};
-use cudalink::{LinkOptions, Result, ResultClass};
+use cudalink::policy::{Action, LibraryFacts, LinkBy, Plan, Request, Version, choose, newer_than_driver};
+use cudalink::{Error, LinkOptions, Result, ResultClass};
 use proptest::prelude::*;
+use serde_json::json;
 use support::fixture;
 
 const VERSIONS: [Option<Version>; 20] = {
@@ -239,4 +241,105 @@ fn a_version_that_the_table_does_not_have_is_told() {
     }
     let plan = plan(&["-arch=sm_130"], &["12.0/kernel.ptx"], Some(Version::new(14, 0))).unwrap();
     assert_eq!(options_of(&plan), ["-arch=sm_130"], "a newer release may know more architectures");
+}
+
+/// Which backend links where these two libraries are, or the class of the refusal; and whether the plan says why it is not nvJitLink.
+fn choice(asked: Backend, flag: &str, file: &str, nvjitlink: Option<Version>, driver: Option<Version>) -> (String, bool) {
+    let mut options = LinkOptions::default();
+    ["-arch=sm_80", flag].into_iter().filter(|flag| !flag.is_empty()).try_for_each(|flag| options.set_flag(flag)).unwrap();
+    let inputs = [input(file)];
+    let plan = |by, facts: Option<LibraryFacts>, missing| {
+        let request = Request::new(&options, &inputs, by, &mut Vec::new())?;
+        request.plan(&facts.ok_or_else(|| Error::new(missing, "it is not here"))?)
+    };
+    let nvjitlink = || plan(LinkBy::Nvjitlink, nvjitlink.map(|version| library(Some(version))), ResultClass::LibraryNotFound);
+    let driver = || plan(LinkBy::Driver, driver.map(driver_facts), ResultClass::DriverNotFound);
+    match choose(asked, nvjitlink, driver) {
+        Ok((plan, why)) => (json!(plan.backend).as_str().unwrap().to_owned(), why.is_some_and(|why| why.rule == "driver_for_the_job")),
+        Err(error) => (error.class().name().to_owned(), false),
+    }
+}
+
+fn driver_facts(version: Version) -> LibraryFacts {
+    LibraryFacts::driver("libcuda.so.1".into(), version)
+}
+
+#[test]
+fn nvjitlink_links_where_it_can_and_the_driver_where_only_it_can() {
+    use Backend::{Auto, Driver, Nvjitlink};
+    let (none, v12_0, v12_9, v13_5) = (None, Some(Version::new(12, 0)), Some(Version::new(12, 9)), Some(Version::new(13, 5)));
+    let (ptx, ltoir, both, new) = ("12.0/kernel.ptx", "12.0/kernel.ltoir", "12.4/kernel.lto.o", "13.5/kernel.ptx");
+    for (asked, flag, file, nvjitlink, driver, expected, is_told) in [
+        (Auto, "", ptx, v13_5, v13_5, "nvjitlink", false),
+        (Auto, "", ptx, v13_5, none, "nvjitlink", false),
+        (Auto, "", ptx, none, v13_5, "driver", true),
+        (Auto, "", ptx, none, none, "library_not_found", false),
+        // What this nvJitLink cannot do and the driver can.
+        (Auto, "-O1", ptx, v13_5, v12_0, "driver", true),
+        (Auto, "-no-cache", ptx, v12_0, v12_0, "driver", true),
+        (Auto, "", new, v12_9, v13_5, "driver", true),
+        (Auto, "", new, v12_9, v12_9, "input_too_new", false),
+        (Auto, "-split-compile=2", ptx, v12_0, v13_5, "unsupported_option", false),
+        // LTO-IR never goes to the driver; what stands beside it does.
+        (Auto, "", ltoir, v12_0, v13_5, "nvjitlink", false),
+        (Auto, "", ltoir, none, v13_5, "library_not_found", false),
+        (Auto, "", both, none, v13_5, "driver", true),
+        (Auto, "-lto", both, none, v13_5, "library_not_found", false),
+        (Auto, "-ptx", ltoir, none, v13_5, "library_not_found", false),
+        (Auto, "-r", ptx, none, v13_5, "library_not_found", false),
+        // Forced.
+        (Nvjitlink, "", ptx, none, v13_5, "library_not_found", false),
+        (Nvjitlink, "-O1", ptx, v13_5, v13_5, "unsupported_option", false),
+        (Driver, "", ptx, v13_5, v12_0, "driver", false),
+        (Driver, "", ptx, v13_5, none, "driver_not_found", false),
+        (Driver, "", ltoir, v13_5, v13_5, "unsupported_option", false),
+        (Driver, "-lto", both, v13_5, v13_5, "unsupported_option", false),
+        (Driver, "-r", ptx, v13_5, v13_5, "unsupported_option", false),
+        (Driver, "-ptx", ltoir, v13_5, v13_5, "unsupported_option", false),
+        (Driver, "-ftz=true", ptx, v13_5, v13_5, "unsupported_option", false),
+        (Driver, "", new, v13_5, v12_9, "input_too_new", false),
+    ] {
+        let found = choice(asked, flag, file, nvjitlink, driver);
+        assert_eq!(found, (expected.to_owned(), is_told), "{asked:?} {flag} {file}, nvJitLink {nvjitlink:?}, driver {driver:?}");
+    }
+}
+
+#[test]
+fn an_option_reaches_the_driver_or_is_refused() {
+    let refused = |flag: &str| choice(Backend::Driver, flag, "12.0/kernel.ptx", None, Some(Version::new(13, 0))).0;
+    for row in OPTIONS.iter().filter(|row| row.driver.is_none()) {
+        let flag = flags().into_iter().find(|flag| flag.starts_with(row.spelling)).unwrap();
+        assert_eq!(refused(&flag), "unsupported_option", "{flag}");
+    }
+    let plan = |flags: &[&str]| {
+        let mut options = LinkOptions::default();
+        flags.iter().try_for_each(|flag| options.set_flag(flag)).unwrap();
+        let inputs = [input("12.0/kernel.ptx")];
+        let request = Request::new(&options, &inputs, LinkBy::Driver, &mut Vec::new()).unwrap();
+        options_of(&request.plan(&driver_facts(Version::new(13, 0))).unwrap())
+    };
+    assert_eq!(
+        plan(&["-arch=sm_90a", "-O2", "-lineinfo", "-maxrregcount=32", "-no-cache", "-verbose"]),
+        [
+            "CU_JIT_TARGET=65626",
+            "CU_JIT_OPTIMIZATION_LEVEL=2",
+            "CU_JIT_GENERATE_LINE_INFO=1",
+            "CU_JIT_MAX_REGISTERS=32",
+            "CU_JIT_CACHE_MODE=0",
+            "CU_JIT_LOG_VERBOSE=1"
+        ]
+    );
+    assert_eq!(plan(&["-arch=sm_100f", "-g"]), ["CU_JIT_TARGET=131172", "CU_JIT_GENERATE_DEBUG_INFO=1"]);
+    assert_eq!(plan(&["-arch=sm_80", "-g=false", "-no-cache=false", "-lto=false"]), ["CU_JIT_TARGET=80"], "off is the driver's default");
+}
+
+#[test]
+fn a_driver_of_an_older_major_release_is_told() {
+    for (nvjitlink, driver, told) in
+        [((13, 5), (12, 9), true), ((13, 5), (13, 0), false), ((12, 9), (13, 0), false), ((12, 0), (11, 8), true)]
+    {
+        let driver = driver_facts(Version::new(driver.0, driver.1));
+        let decision = newer_than_driver(&library(Some(Version::new(nvjitlink.0, nvjitlink.1))), &driver);
+        assert_eq!(decision.is_some(), told, "{nvjitlink:?} {driver:?}");
+    }
 }

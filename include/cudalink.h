@@ -1,5 +1,5 @@
 /*
- * cudalink: links CUDA device code at run time, the same way on every nvJitLink from 12.0 on.
+ * cudalink: links CUDA device code at run time, the same way on every nvJitLink from 12.0 on and on the CUDA driver.
  *
  *   cl_linker_options options = CL_LINKER_OPTIONS_INIT;
  *   cl_linker *linker;
@@ -22,7 +22,8 @@
  * Texts. UTF-8, and ending in a NUL. Sizes are in bytes, and count the NUL of a text.
  * Side effects. Nothing is written to stdout or stderr by cudalink (nvJitLink 12.x writes some messages of its own there, and
  *   Rust prints a fault of cudalink itself before it becomes CL_RESULT_PANIC), no process is started, and no library is searched
- *   for or opened before the first call that needs it. libcudalink and the libraries that it opened stay loaded until the
+ *   for or opened before the first call that needs it. A link of a cubin also opens the CUDA driver, if there is one, for its
+ *   version; it is initialised only where it links itself. libcudalink and the libraries that it opened stay loaded until the
  *   process ends.
  */
 
@@ -45,7 +46,7 @@
 #define CL_DIAGNOSTIC_INIT { sizeof(cl_diagnostic), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 }
 
 /** Initialises a cl_library_info. */
-#define CL_LIBRARY_INFO_INIT { sizeof(cl_library_info), NULL, 0, 0, NULL, NULL, 0, 0, 0, 0 }
+#define CL_LIBRARY_INFO_INIT { sizeof(cl_library_info), NULL, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0 }
 
 /**
  * The version of the header's library as one number: `major * 10000 + minor * 100 + patch`.
@@ -109,7 +110,7 @@ enum cl_result
    */
   CL_RESULT_BAD_ARCH = 24,
   /**
-   * The library found does not have the option in its version; the message says which version does.
+   * The library found does not have the option in its version, or the CUDA driver has no such option; the message says who has it.
    */
   CL_RESULT_UNSUPPORTED_OPTION = 25,
   /**
@@ -234,7 +235,7 @@ typedef int32_t cl_result;
 typedef struct cl_linker cl_linker;
 
 /**
- * Who links. One of `CL_BACKEND_AUTO`, `CL_BACKEND_NVJITLINK`, `CL_BACKEND_DRIVER`.
+ * Who links. The plan says who did, and why. One of `CL_BACKEND_AUTO`, `CL_BACKEND_NVJITLINK`, `CL_BACKEND_DRIVER`.
  */
 typedef uint32_t cl_backend;
 
@@ -508,7 +509,7 @@ typedef struct cl_diagnostic {
 } cl_diagnostic;
 
 /**
- * Which nvJitLink would be used, and why.
+ * Which library would be used, and why.
  *
  * Initialise it with `CL_LIBRARY_INFO_INIT`. The strings are static.
  */
@@ -538,8 +539,8 @@ typedef struct cl_library_info {
    */
   const char *found_by;
   /**
-   * Out: the release, such as 13 and 5; both 0 if the library does not say. 12.0 to 12.2 have no function that tells, so
-   * theirs is read from the names that they export.
+   * Out: the CUDA release, such as 13 and 5; both 0 if the library does not say. nvJitLink 12.0 to 12.2 have no function that tells,
+   * so theirs is read from the names that they export. The driver tells the newest release that it runs.
    */
   uint32_t version_major;
   /**
@@ -554,6 +555,14 @@ typedef struct cl_library_info {
    * Out: 1 if the library exports `nvJitLinkGetLinkedLTOIR`, else 0. It works from 13.4 on.
    */
   uint32_t has_linked_ltoir;
+  /**
+   * Out: whose library it is, `CL_BACKEND_NVJITLINK` or `CL_BACKEND_DRIVER`. `CL_BACKEND_AUTO` on failure.
+   */
+  cl_backend backend;
+  /**
+   * Out: 0.
+   */
+  uint32_t reserved;
 } cl_library_info;
 
 /**
@@ -647,7 +656,8 @@ typedef struct cl_library_info {
 #define CL_OUTPUT_LTOIR 3
 
 /**
- * Whichever can do the job.
+ * What the variable `CUDALINK_BACKEND` says (`nvjitlink` or `driver`), else nvJitLink where it can do the job, else the CUDA driver. An nvJitLink
+ * that is named, by `library_path` or `CUDALINK_NVJITLINK`, is the only one asked.
  */
 #define CL_BACKEND_AUTO 0
 
@@ -657,7 +667,9 @@ typedef struct cl_library_info {
 #define CL_BACKEND_NVJITLINK 1
 
 /**
- * The CUDA driver. This version of cudalink answers `CL_RESULT_DRIVER_NOT_FOUND` to it.
+ * The CUDA driver's cuLink functions. They link cubins and PTX to a cubin, with the options that have a `CUjit_option`; all else, LTO-IR among
+ * it, is `CL_RESULT_UNSUPPORTED_OPTION`. They need a GPU, and a context: the calling thread's current one is used, or else the primary context
+ * of the first device is retained for the link, which takes far longer than the link does.
  */
 #define CL_BACKEND_DRIVER 2
 
@@ -754,11 +766,13 @@ cl_result cl_linker_add(struct cl_linker *linker,
 cl_result cl_linker_add_file(struct cl_linker *linker, cl_input_kind kind, const char *path);
 
 /**
- * Links what was added. The library is searched for here, and opened if it is not yet.
+ * Links what was added. The library is searched for here, and opened if it is not yet; see `CL_BACKEND_AUTO` for who links. Where the CUDA driver
+ * does, the calling thread's current context is used, and is current again when the call returns.
  *
  * Results that make the linker fail for good: `CL_RESULT_NO_INPUTS`, `..._MISSING_ARCH`, `..._INCOMPATIBLE_OPTIONS`,
- * `..._UNSUPPORTED_OPTION`, `..._UNSUPPORTED_ARCH`, `..._LIBRARY_NOT_FOUND`, `..._LIBRARY_UNUSABLE`, and those of the inputs and the link
- * (60 to 75). `CL_RESULT_INVALID_STATE` if the linker is complete or has failed.
+ * `..._UNSUPPORTED_OPTION`, `..._UNSUPPORTED_ARCH`, `..._LIBRARY_NOT_FOUND`, `..._LIBRARY_UNUSABLE`, `..._DRIVER_NOT_FOUND`,
+ * `..._DRIVER_ERROR` (also in a process forked after its parent used CUDA), `..._BAD_OPTION_VALUE` (the variable `CUDALINK_BACKEND`), and those of the
+ * inputs and the link (60 to 75). `CL_RESULT_INVALID_STATE` if the linker is complete or has failed.
  */
 cl_result cl_linker_complete(struct cl_linker *linker);
 
@@ -810,18 +824,20 @@ size_t cl_linker_diagnostic_count(const struct cl_linker *linker);
 cl_result cl_linker_get_diagnostic(const struct cl_linker *linker, size_t index, struct cl_diagnostic *diagnostic_out);
 
 /**
- * Says which nvJitLink is found first. The library is searched for and opened; nothing is linked.
+ * Says which library links: the nvJitLink that is found first, or the CUDA driver where there is none or `backend` asks for it. The library is
+ * searched for and opened; nothing is linked or initialised.
  *
- * Of the options `library_path` counts. A link takes a later one of the search where the first cannot do what is asked, and says so in its plan.
+ * Of the options `backend` and `library_path` count. A link takes a later nvJitLink of the search, or the driver, where the first cannot do what
+ * is asked, and says so in its plan. The driver is `libcuda.so.1` of the system's loader.
  *
- * The search takes the first of these that can be used: `library_path` of the options; the variable `CUDALINK_NVJITLINK`;
+ * The search for nvJitLink takes the first of these that can be used: `library_path` of the options; the variable `CUDALINK_NVJITLINK`;
  * an NVIDIA wheel in the site-packages that libcudalink itself is in; one in `$VIRTUAL_ENV`; `$CONDA_PREFIX`; `$CUDA_PATH`;
  * `$CUDA_HOME`; the system's loader; `/usr/local/cuda`; `/opt/cuda`. In each place it looks for `libnvJitLink.so.13`,
  * `libnvJitLink.so.12` and `libnvJitLink.so`. The first two are never passed over: what they name is used or is an error.
  * A library is opened once, by its absolute path, for itself only (`RTLD_LOCAL`), and never closed.
  *
  * `options` may be NULL. Results: `CL_RESULT_NULL_ARGUMENT` (`info_out`), `..._BAD_STRUCT_SIZE`, `..._LIBRARY_NOT_FOUND` (the message lists every
- * place tried), `..._LIBRARY_UNUSABLE` (the message keeps the loader's reason), and those of `cl_linker_create`. Any thread may call it.
+ * place tried), `..._LIBRARY_UNUSABLE` (the message keeps the loader's reason), `..._DRIVER_NOT_FOUND`, and those of `cl_linker_create`. Any thread may call it.
  */
 cl_result cl_library_query(const struct cl_linker_options *options,
                            struct cl_library_info *info_out);

@@ -33,7 +33,7 @@ pub enum ResultClass {
     MissingArch = 23,
     /// The text is no architecture at all, such as `80`, `sm_8` or `SM_80`.
     BadArch = 24,
-    /// The library found does not have the option in its version; the message says which version does.
+    /// The library found does not have the option in its version, or the CUDA driver has no such option; the message says who has it.
     UnsupportedOption = 25,
     /// The library found does not know the architecture.
     UnsupportedArch = 26,

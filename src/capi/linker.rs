@@ -242,11 +242,13 @@ pub unsafe extern "C" fn cl_linker_add_file(linker: *mut cl_linker, kind: cl_inp
     unsafe { with_linker(linker, step) }
 }
 
-/// Links what was added. The library is searched for here, and opened if it is not yet.
+/// Links what was added. The library is searched for here, and opened if it is not yet; see `CL_BACKEND_AUTO` for who links. Where the CUDA driver
+/// does, the calling thread's current context is used, and is current again when the call returns.
 ///
 /// Results that make the linker fail for good: `CL_RESULT_NO_INPUTS`, `..._MISSING_ARCH`, `..._INCOMPATIBLE_OPTIONS`,
-/// `..._UNSUPPORTED_OPTION`, `..._UNSUPPORTED_ARCH`, `..._LIBRARY_NOT_FOUND`, `..._LIBRARY_UNUSABLE`, and those of the inputs and the link
-/// (60 to 75). `CL_RESULT_INVALID_STATE` if the linker is complete or has failed.
+/// `..._UNSUPPORTED_OPTION`, `..._UNSUPPORTED_ARCH`, `..._LIBRARY_NOT_FOUND`, `..._LIBRARY_UNUSABLE`, `..._DRIVER_NOT_FOUND`,
+/// `..._DRIVER_ERROR` (also in a process forked after its parent used CUDA), `..._BAD_OPTION_VALUE` (the variable `CUDALINK_BACKEND`), and those of the
+/// inputs and the link (60 to 75). `CL_RESULT_INVALID_STATE` if the linker is complete or has failed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cl_linker_complete(linker: *mut cl_linker) -> ResultClass {
     // SAFETY: by the header's contract for `linker`.

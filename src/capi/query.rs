@@ -44,6 +44,8 @@ pub struct cl_library_info {
     pub has_linked_ltoir: u32,
     /// Out: whose library it is, `CL_BACKEND_NVJITLINK` or `CL_BACKEND_DRIVER`. `CL_BACKEND_AUTO` on failure.
     pub backend: cl_backend,
+    /// Out: 0.
+    pub reserved: u32,
 }
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
@@ -76,6 +78,7 @@ pub unsafe extern "C" fn cl_library_query(options: *const cl_linker_options, inf
             has_version: 0,
             has_linked_ltoir: 0,
             backend: CL_BACKEND_AUTO,
+            reserved: 0,
             ..asked
         };
         // SAFETY: by the header's contract for `options`.

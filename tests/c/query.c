@@ -17,6 +17,7 @@ static void facts_of_the_library(const char *library, const char *release) {
   CHECK(info.version_major == major && info.version_minor == minor);
   CHECK(info.has_version == (100 * major + minor >= 1203));
   CHECK(info.has_linked_ltoir == (100 * major + minor >= 1302));
+  CHECK(info.backend == CL_BACKEND_NVJITLINK);
   CHECK(info.message_size == 1);
 
   CHECK(setenv("CUDALINK_NVJITLINK", library, 1) == 0);
@@ -42,7 +43,7 @@ static cl_library_info failing_query(const char *library, char *message, size_t 
   }
   CHECK_RESULT(LIBRARY_UNUSABLE, cl_library_query(&options, &info));
   CHECK(info.path == NULL && info.found_by == NULL && info.version_major == 0 && info.version_minor == 0);
-  CHECK(info.has_version == 0 && info.has_linked_ltoir == 0);
+  CHECK(info.has_version == 0 && info.has_linked_ltoir == 0 && info.backend == CL_BACKEND_AUTO && info.reserved == 0);
   CHECK(info.message == message && info.message_capacity == capacity);
   CHECK(message == NULL || message[capacity] == FILLER);
   return info;

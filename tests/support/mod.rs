@@ -175,13 +175,24 @@ pub const STRICT_C: [&str; 5] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-
 
 /// Compiles a C file, a path in the repository, against the header and the built library.
 pub fn compile_c_as(source: &str, program: &Path, flags: &[&str]) {
+    run(with_the_built_library(Command::new("gcc").args(flags).arg(root().join(source)).arg("-o").arg(program)));
+}
+
+/// The flags with which every C++ test compiles without a warning; those beyond `-pedantic` are asked for by callers, not by us.
+pub const STRICT_CPP: [&str; 6] = ["-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wshadow", "-Werror"];
+
+/// Compiles the units of a C++ program of `tests/cpp` in the same way.
+pub fn compile_cpp(compiler: &str, units: &[&str], program: &Path, flags: &[&str]) {
+    let units = units.iter().map(|unit| root().join("tests/cpp").join(unit));
+    run(with_the_built_library(Command::new(compiler).args(STRICT_CPP).args(flags).args(units).arg("-o").arg(program)));
+}
+
+fn with_the_built_library(compiler: &mut Command) -> &mut Command {
     let library_folder = library_folder();
-    let mut gcc = Command::new("gcc");
-    gcc.args(flags).arg("-g").arg("-I").arg(root().join("include")).arg(root().join(source)).arg("-o").arg(program);
+    compiler.arg("-g").arg("-I").arg(root().join("include"));
     // cargo sets LD_LIBRARY_PATH to the folder of the tool first, which may hold an old library; only the old kind of tag is stronger.
-    gcc.arg("-L").arg(&library_folder).arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library_folder.display()));
-    gcc.args(["-lcudalink", "-lpthread", "-ldl"]);
-    run(&mut gcc);
+    compiler.arg("-L").arg(&library_folder).arg(format!("-Wl,--disable-new-dtags,-rpath,{}", library_folder.display()));
+    compiler.args(["-lcudalink", "-lpthread", "-ldl"])
 }
 
 /// A program of `tests/c`, with the arguments that tests/c/check.h says.

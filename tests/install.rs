@@ -1,30 +1,14 @@
-//! cargo-c installs a library that a C project outside finds by pkg-config, shared and static, also after it was moved.
+//! cargo-c installs a library that a project outside, in C or C++, finds by pkg-config, shared and static, also after it was moved.
+//! tests/cmake.rs is the same for CMake.
 
 mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
-use support::{STRICT_C, dynamic_values, exported_functions, fixture, nvjitlink, root, run};
-
-/// Installs below `target/install-test`, once for all tests, and gives the prefix.
-fn installed() -> &'static Path {
-    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
-    PREFIX.get_or_init(|| {
-        let folder = root().join("target/install-test");
-        let prefix = folder.join("prefix");
-        if prefix.exists() {
-            std::fs::remove_dir_all(&prefix).unwrap();
-        }
-        // Not the target folder of the cargo that runs this test, which it has locked.
-        let mut install = Command::new("cargo-cinstall");
-        install.args(["cinstall", "--release", "--locked", "--target-dir"]).arg(folder.join("build"));
-        install.arg("--prefix").arg(&prefix).arg("--libdir").arg(prefix.join("lib")).current_dir(root());
-        run(&mut install);
-        prefix
-    })
-}
+use support::{
+    STRICT_C, STRICT_CPP, dynamic_values, exported_functions, fixture, installed, links_and_refuses, moved, nvjitlink, root, run,
+};
 
 fn pkg_config(prefix: &Path, arguments: &[&str]) -> Vec<String> {
     let mut pkg_config = Command::new("pkg-config");
@@ -54,8 +38,14 @@ fn everything_is_there() {
     for file in ["libcudalink.a", "libcudalink.so", "libcudalink.so.0.1", &format!("libcudalink.so.{version}"), "pkgconfig/cudalink.pc"] {
         assert!(installed().join("lib").join(file).is_file(), "{file}");
     }
-    let header = installed().join("include/cudalink/cudalink.h");
-    assert!(std::fs::read(header).unwrap() == std::fs::read(root().join("include/cudalink.h")).unwrap());
+    for (file, source) in [
+        ("include/cudalink/cudalink.h", "include/cudalink.h"),
+        ("include/cudalink/cudalink.hpp", "include/cudalink.hpp"),
+        ("share/cmake/cudalink/cudalinkConfig.cmake", "cmake/cudalinkConfig.cmake"),
+        ("share/cmake/cudalink/cudalinkConfigVersion.cmake", "cmake/cudalinkConfigVersion.cmake"),
+    ] {
+        assert!(std::fs::read(installed().join(file)).unwrap() == std::fs::read(root().join(source)).unwrap(), "{file}");
+    }
     assert_eq!(pkg_config(installed(), &["--modversion"]), [version]);
 }
 
@@ -82,25 +72,78 @@ fn a_project_outside_builds_and_runs_with_the_shared_library() {
     links(&program, &installed().join("lib"));
 }
 
+/// The flags for the static library. Of two libraries under one name the linker takes the shared one, so it is named as a file.
+fn static_flags() -> Vec<String> {
+    let library = |flag: String| if flag == "-lcudalink" { "-l:libcudalink.a".to_owned() } else { flag };
+    pkg_config(installed(), &["--cflags", "--libs", "--static"]).into_iter().map(library).collect()
+}
+
+fn needs_no_cudalink(program: &Path) {
+    let needed = dynamic_values(program, "NEEDED");
+    assert!(!needed.is_empty() && !needed.iter().any(|name| name.contains("cudalink")), "{needed:?}");
+}
+
 #[test]
 fn a_project_outside_builds_and_runs_with_the_static_library() {
     let folder = tempfile::tempdir().unwrap();
-    // The linker takes the shared library of two under one name, so the static one is named as a file.
-    let library = |flag: String| if flag == "-lcudalink" { "-l:libcudalink.a".to_owned() } else { flag };
-    let flags: Vec<String> = pkg_config(installed(), &["--cflags", "--libs", "--static"]).into_iter().map(library).collect();
-    let program = consumer(folder.path(), &flags);
-    let needed = dynamic_values(&program, "NEEDED");
-    assert!(!needed.is_empty() && !needed.iter().any(|name| name.contains("cudalink")), "{needed:?}");
+    let program = consumer(folder.path(), &static_flags());
+    needs_no_cudalink(&program);
     links(&program, folder.path());
+}
+
+/// The flags of a prefix that was moved, which name nothing of where it was.
+fn moved_flags(prefix: &Path) -> Vec<String> {
+    let flags = pkg_config(prefix, &["--define-prefix", "--cflags", "--libs"]);
+    let old = installed().display().to_string();
+    assert!(flags.iter().all(|flag| !flag.contains(&old)), "{flags:?}");
+    flags
 }
 
 #[test]
 fn a_project_outside_builds_and_runs_after_the_prefix_was_moved() {
     let folder = tempfile::tempdir().unwrap();
-    let moved = folder.path().join("moved");
-    run(Command::new("cp").arg("-a").arg(installed()).arg(&moved));
-    let flags = pkg_config(&moved, &["--define-prefix", "--cflags", "--libs"]);
-    let old = installed().display().to_string();
-    assert!(flags.iter().all(|flag| !flag.contains(&old)), "{flags:?}");
-    links(&consumer(folder.path(), &flags), &moved.join("lib"));
+    let moved = moved(folder.path());
+    links(&consumer(folder.path(), &moved_flags(&moved)), &moved.join("lib"));
+}
+
+/// Builds the program of `examples/cpp-cmake` in a folder of its own, by pkg-config.
+fn cpp_example(folder: &Path, flags: &[String]) -> PathBuf {
+    let (source, program) = (folder.join("link_two.cpp"), folder.join("link_two"));
+    std::fs::copy(root().join("examples/cpp-cmake/link_two.cpp"), &source).unwrap();
+    run(Command::new("c++").args(STRICT_CPP).arg("-std=c++17").arg(&source).arg("-o").arg(&program).args(flags).current_dir(folder));
+    program
+}
+
+#[test]
+fn a_project_in_cpp_builds_and_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = cpp_example(folder.path(), &pkg_config(installed(), &["--cflags", "--libs"]));
+    links_and_refuses(&program, &installed().join("lib"));
+    let moved = moved(folder.path());
+    links_and_refuses(&cpp_example(folder.path(), &moved_flags(&moved)), &moved.join("lib"));
+}
+
+#[test]
+fn a_project_in_cpp_builds_and_runs_with_the_static_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = cpp_example(folder.path(), &static_flags());
+    needs_no_cudalink(&program);
+    links_and_refuses(&program, folder.path());
+}
+
+/// The example of `examples/c-pkg-config`, by the command that it says.
+#[test]
+fn the_c_example_builds_and_runs_as_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = root().join("examples/c-pkg-config/link_two.c");
+    std::fs::copy(&source, folder.path().join("link_two.c")).unwrap();
+    let text = std::fs::read_to_string(&source).unwrap();
+    let command = text.lines().find_map(|line| line.strip_prefix(" *   cc ")).unwrap();
+    for (prefix, option) in [(installed().to_owned(), ""), (moved(folder.path()), "--define-prefix ")] {
+        let line = format!("cc {} {}", STRICT_C.join(" "), command.replace("--cflags", &format!("{option}--cflags")));
+        let mut shell = Command::new("sh");
+        shell.args(["-euc", &line]).current_dir(folder.path()).env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+        run(&mut shell);
+        links_and_refuses(&folder.path().join("link_two"), &prefix.join("lib"));
+    }
 }

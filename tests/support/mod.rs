@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 /// The nvJitLink releases that the tests link with: the oldest, the newest, and the ends of each major version between.
 pub const NVJITLINKS: [&str; 5] = ["12.0.140", "12.4.127", "12.9.86", "13.0.88", "13.5.37"];
@@ -253,4 +253,50 @@ pub fn dynamic_values(file: &Path, tag: &str) -> Vec<String> {
         line.split_once(&format!("({tag})")).map(|(_, rest)| rest.rsplit(": ").next().unwrap().trim_matches(['[', ']', ' ']).to_owned())
     };
     table.lines().filter_map(value).collect()
+}
+
+// What is installed, for projects outside.
+
+/// Installs below `target/install-test`, once for all tests of a file, and gives the prefix.
+pub fn installed() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let folder = root().join("target/install-test");
+        let prefix = folder.join("prefix");
+        if prefix.exists() {
+            std::fs::remove_dir_all(&prefix).unwrap();
+        }
+        // Not the target folder of the cargo that runs this test, which it has locked.
+        let mut install = Command::new("cargo-cinstall");
+        install.args(["cinstall", "--release", "--locked", "--target-dir"]).arg(folder.join("build"));
+        install.arg("--prefix").arg(&prefix).arg("--libdir").arg(prefix.join("lib")).current_dir(root());
+        run(&mut install);
+        prefix
+    })
+}
+
+/// A copy of what is installed, in another place.
+pub fn moved(folder: &Path) -> PathBuf {
+    let moved = folder.join("moved");
+    run(Command::new("cp").arg("-a").arg(installed()).arg(&moved));
+    moved
+}
+
+/// Runs a program of `examples`, which links two files, with real code, and once with code that does not link. `library_folder` is where
+/// the loader looks for libcudalink.
+pub fn links_and_refuses(program: &Path, library_folder: &Path) {
+    let example = |files: [&str; 2]| {
+        let mut command = Command::new(program);
+        command.arg("sm_80").args(files.map(fixture)).env("LD_LIBRARY_PATH", library_folder);
+        command.env("CUDALINK_NVJITLINK", nvjitlink("13.5.37"));
+        command
+    };
+    for files in [["12.0/kernel.ptx", "12.0/helper.ptx"], ["12.4/kernel.ltoir", "12.4/helper.ltoir"]] {
+        let printed = run(&mut example(files));
+        let told: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        assert!(told["kind"] == "cubin" && told["parts"][0]["arch"] == "sm_80", "{printed}");
+    }
+    let refused = example(["12.0/kernel.ptx", "12.0/kernel.ptx"]).output().unwrap();
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(1) && stderr.starts_with("duplicate_symbol: "), "{stderr}");
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use cudalink::policy::Version;
 use cudalink::policy::table::{OPTIONS, OptionRow, ValueType};
-use support::{fixture, nvjitlink, root, run};
+use support::{fixture, installed, nvjitlink, root, run};
 
 /// The blocks of a language, each with the heading that it stands under.
 fn blocks(language: &str) -> Vec<(String, String)> {
@@ -65,6 +65,29 @@ fn the_installation_works_as_it_stands_there() {
     program.env("LD_LIBRARY_PATH", folder.path().join("prefix/lib")).env("CUDALINK_NVJITLINK", nvjitlink("12.9.86"));
     let printed = run(program.args(["12.4/kernel.ptx", "12.4/helper.ptx"].map(fixture)));
     assert!(printed.starts_with("linked "), "{printed}");
+}
+
+#[test]
+fn the_cpp_example_builds_with_cmake_as_it_stands_there() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("program.cpp"), &blocks("cpp")[0].1).unwrap();
+    let lists = &blocks("cmake")[0].1;
+    let static_lists = lists.replace("cudalink::cudalink)   # or ", "cudalink::cudalink_static)   # ");
+    assert!(*lists != static_lists);
+    for text in [lists, &static_lists] {
+        fs::write(folder.path().join("CMakeLists.txt"), text).unwrap();
+        let mut shell = Command::new("sh");
+        run(shell.args(["-euc", &shell_block("From C++ and CMake")]).current_dir(folder.path()).env("PREFIX", installed()));
+        let mut program = Command::new(folder.path().join("build/program"));
+        program.env("CUDALINK_NVJITLINK", nvjitlink("12.9.86")).env_remove("LD_LIBRARY_PATH");
+        let printed = run(program.args(["12.4/kernel.ptx", "12.4/helper.ptx"].map(fixture)));
+        assert!(printed.starts_with("linked "), "{printed}");
+        let refused = program.arg(fixture("12.4/kernel.ptx")).output().unwrap();
+        assert!(
+            refused.status.code() == Some(1) && String::from_utf8_lossy(&refused.stdout).starts_with("duplicate_symbol: "),
+            "{refused:?}"
+        );
+    }
 }
 
 #[test]

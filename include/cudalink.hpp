@@ -489,7 +489,7 @@ class linker {
    *
    * Results: CL_RESULT_INVALID_ARGUMENT, UNKNOWN_OPTION, BAD_OPTION_VALUE, INCOMPATIBLE_OPTIONS, BAD_ARCH, OUT_OF_MEMORY (holds nothing).
    */
-  cl_result try_create(const options &from) noexcept {
+  [[nodiscard]] cl_result try_create(const options &from) noexcept {
     handle_.reset();
     return detail::without_exceptions([&] {
       cl_linker *made = nullptr;
@@ -506,12 +506,12 @@ class linker {
    * Results: CL_RESULT_NULL_ARGUMENT, INVALID_ARGUMENT (no such kind, or a name that is not UTF-8), INVALID_STATE; and, which make the
    * linker fail for good, EMPTY_INPUT, BAD_INPUT, UNRECOGNIZED_INPUT, WRONG_INPUT_KIND.
    */
-  cl_result try_add(bytes_view bytes, const std::string &name, input_kind kind = input_kind::automatic) noexcept {
+  [[nodiscard]] cl_result try_add(bytes_view bytes, const std::string &name, input_kind kind = input_kind::automatic) noexcept {
     return cl_linker_add(get(), static_cast<cl_input_kind>(kind), bytes.data(), bytes.size(), detail::name_in_c(name));
   }
 
   /** The same without a name. */
-  cl_result try_add(bytes_view bytes, input_kind kind = input_kind::automatic) noexcept {
+  [[nodiscard]] cl_result try_add(bytes_view bytes, input_kind kind = input_kind::automatic) noexcept {
     return cl_linker_add(get(), static_cast<cl_input_kind>(kind), bytes.data(), bytes.size(), nullptr);
   }
 
@@ -520,7 +520,7 @@ class linker {
    *
    * Results: as for try_add, and CL_RESULT_FILE_NOT_FOUND, IO_ERROR, which make the linker fail for good.
    */
-  cl_result try_add_file(const std::filesystem::path &file, input_kind kind = input_kind::automatic) noexcept {
+  [[nodiscard]] cl_result try_add_file(const std::filesystem::path &file, input_kind kind = input_kind::automatic) noexcept {
     return cl_linker_add_file(get(), static_cast<cl_input_kind>(kind), file.c_str());
   }
 
@@ -531,7 +531,7 @@ class linker {
    * UNSUPPORTED_ARCH, LIBRARY_NOT_FOUND, LIBRARY_UNUSABLE, and those of the inputs and the link (60 to 75). INVALID_STATE if the linker is
    * complete or has failed.
    */
-  cl_result try_complete() noexcept { return cl_linker_complete(get()); }
+  [[nodiscard]] cl_result try_complete() noexcept { return cl_linker_complete(get()); }
 
   /**
    * Writes the output into the caller's buffer of `capacity` bytes (cl_linker_get_output). `size_out` is the size of the output in bytes,
@@ -541,17 +541,17 @@ class linker {
    * asked for in the options), BUFFER_TOO_SMALL (nothing written). On failure but for the last `size_out` is 0. No getter changes the
    * linker, nor its message.
    */
-  cl_result try_output(output_kind kind, void *buffer, std::size_t capacity, std::size_t &size_out) const noexcept {
+  [[nodiscard]] cl_result try_output(output_kind kind, void *buffer, std::size_t capacity, std::size_t &size_out) const noexcept {
     return cl_linker_get_output(get(), static_cast<cl_output_kind>(kind), buffer, capacity, &size_out);
   }
 
   /** Gives the output in a vector. PTX ends in one NUL. Results as above. */
-  cl_result try_output(output_kind kind, std::vector<std::byte> &output_out) const noexcept {
+  [[nodiscard]] cl_result try_output(output_kind kind, std::vector<std::byte> &output_out) const noexcept {
     return detail::without_exceptions([&] { return detail::read(detail::output_getter{get(), kind}, output_out); });
   }
 
   /** Gives the output in a string: PTX without its NUL, other kinds byte for byte. Results as above. */
-  cl_result try_output(output_kind kind, std::string &output_out) const noexcept {
+  [[nodiscard]] cl_result try_output(output_kind kind, std::string &output_out) const noexcept {
     return detail::without_exceptions([&] {
       const detail::output_getter output{get(), kind};
       return kind == output_kind::ptx ? detail::read_text(output, output_out) : detail::read(output, output_out);
@@ -563,7 +563,7 @@ class linker {
    *
    * Results: CL_RESULT_NULL_ARGUMENT, INVALID_ARGUMENT.
    */
-  cl_result try_log(log_kind kind, std::string &log_out) const noexcept {
+  [[nodiscard]] cl_result try_log(log_kind kind, std::string &log_out) const noexcept {
     return detail::without_exceptions([&] {
       const auto get_log = [&](char *buffer, std::size_t capacity, std::size_t *size_out) {
         return cl_linker_get_log(get(), static_cast<cl_log_kind>(kind), buffer, capacity, size_out);
@@ -577,7 +577,7 @@ class linker {
    *
    * Results: CL_RESULT_OUT_OF_MEMORY.
    */
-  cl_result try_diagnostics(std::vector<diagnostic> &diagnostics_out) const noexcept {
+  [[nodiscard]] cl_result try_diagnostics(std::vector<diagnostic> &diagnostics_out) const noexcept {
     return detail::without_exceptions([&] {
       std::vector<diagnostic> all;
       for (std::size_t index = 0; index < cl_linker_diagnostic_count(get()); index++) {
@@ -615,7 +615,7 @@ class linker {
   cl_linker *get() const noexcept { return handle_.get(); }
 
   /** Gives the linker away: the caller calls cl_linker_destroy. Null if nothing is held; nothing is held afterwards. */
-  cl_linker *release() noexcept { return handle_.release(); }
+  [[nodiscard]] cl_linker *release() noexcept { return handle_.release(); }
 
   /** Takes over a linker of cl_linker_create, which may be null. */
   static linker adopt(cl_linker *handle) noexcept {
@@ -712,7 +712,7 @@ class linker {
  * Results: CL_RESULT_LIBRARY_NOT_FOUND (the message lists every place tried), LIBRARY_UNUSABLE (the message keeps the loader's reason), and
  * those of linker::try_create. Any thread may call it.
  */
-inline cl_result try_query(const options &from, library_info &info_out, std::string *message_out = nullptr) noexcept {
+[[nodiscard]] inline cl_result try_query(const options &from, library_info &info_out, std::string *message_out = nullptr) noexcept {
   return detail::without_exceptions([&] {
     const c_options options_in_c(from);
     cl_library_info raw = CL_LIBRARY_INFO_INIT;
@@ -748,7 +748,7 @@ inline cl_result try_query(const options &from, library_info &info_out, std::str
  *
  * Results: CL_RESULT_NULL_ARGUMENT, INVALID_ARGUMENT. Any thread may call it.
  */
-inline cl_result try_describe(bytes_view bytes, const std::string &name, std::string &json_out) noexcept {
+[[nodiscard]] inline cl_result try_describe(bytes_view bytes, const std::string &name, std::string &json_out) noexcept {
   return detail::without_exceptions([&] {
     const auto describe = [&](char *buffer, std::size_t capacity, std::size_t *size_out) {
       return cl_input_describe(bytes.data(), bytes.size(), detail::name_in_c(name), buffer, capacity, size_out);

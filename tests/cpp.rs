@@ -96,6 +96,12 @@ fn what_throws_nothing_works_with_each_library() {
     passes_with_each_library(NO_EXCEPTIONS, &["-std=c++17"]);
 }
 
+#[test]
+fn no_memory_is_told_and_not_thrown() {
+    let (_folder, program) = compiled(&["no_memory.cpp"], "clang++", &["-std=c++17"]);
+    passes(&program, "13.5.37");
+}
+
 /// No library is needed for it.
 #[test]
 fn every_setter_sets_its_field_and_no_other() {

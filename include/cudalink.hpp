@@ -7,8 +7,9 @@
  *   std::vector<std::byte> cubin = linker.output();
  *
  * Two forms. What can fail is there twice. `complete()` throws cudalink::error; `try_complete()` throws nothing and returns the
- *   cl_result, and what it gives goes into its last argument, which is written on success only. With -fno-exceptions there are the
- *   `try_` forms alone, and no memory ends the process. All units of a program are to be compiled alike in this.
+ *   cl_result. What a `try_` form gives goes into an argument `..._out`, which is written on success only if nothing else is said.
+ *   With -fno-exceptions there are the `try_` forms alone, and no memory ends the process. All units of a program are to be compiled
+ *   alike in this.
  * Results. Each class of cl_result is the same mistake as in C, and the texts here name it as cudalink.h does. No memory is
  *   CL_RESULT_OUT_OF_MEMORY where the form is `try_`; where it throws, it is that class or std::bad_alloc.
  * Ownership. Everything that is given out is owned by the caller, apart from what linker::message and linker::get give. What a
@@ -707,7 +708,8 @@ class linker {
 
 /**
  * Says which nvJitLink is found first (cl_library_query), which also says where it is searched for. The library is searched for and opened;
- * nothing is linked. Of the options `library_path` counts. If `message_out` is not null, a failure's sentence is written there.
+ * nothing is linked. Of the options `library_path` counts. If `message_out` is not null, the sentence of a failure is written there, and
+ * nothing on success.
  *
  * Results: CL_RESULT_LIBRARY_NOT_FOUND (the message lists every place tried), LIBRARY_UNUSABLE (the message keeps the loader's reason), and
  * those of linker::try_create. Any thread may call it.

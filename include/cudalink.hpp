@@ -87,11 +87,11 @@ enum class severity_level : std::uint32_t {
 
 /** Who links. */
 enum class backend_kind : std::uint32_t {
-  /** Whichever can do the job. */
+  /** What the variable `CUDALINK_BACKEND` says, else nvJitLink where it can do the job, else the CUDA driver; see cudalink.h. */
   automatic = CL_BACKEND_AUTO,
   /** nvJitLink. */
   nvjitlink = CL_BACKEND_NVJITLINK,
-  /** The CUDA driver; cudalink.h says what this version answers to it. */
+  /** The CUDA driver, which links cubins and PTX to a cubin and needs a GPU; see cudalink.h. */
   driver = CL_BACKEND_DRIVER
 };
 
@@ -362,13 +362,15 @@ struct diagnostic {
   std::uint32_t line = 0;
 };
 
-/** Which nvJitLink would be used, and why: a cl_library_info that owns its texts. */
+/** Which library would be used, and why: a cl_library_info that owns its texts. */
 struct library_info {
   /** The file, absolute and without links. */
   std::string path;
   /** By which rule it was found, for a person. */
   std::string found_by;
-  /** The release, such as 13 and 5; both 0 if the library does not say. For 12.0 to 12.2 it is read from the names that they export. */
+  /** Whose library it is, never `automatic`. */
+  backend_kind backend = backend_kind::automatic;
+  /** The CUDA release, such as 13 and 5; both 0 if the library does not say. For nvJitLink 12.0 to 12.2 it is read from the names that they export. */
   std::uint32_t version_major = 0;
   /** See `version_major`. */
   std::uint32_t version_minor = 0;
@@ -707,12 +709,12 @@ class linker {
 };
 
 /**
- * Says which nvJitLink is found first (cl_library_query), which also says where it is searched for. The library is searched for and opened;
- * nothing is linked. Of the options `library_path` counts. If `message_out` is not null, the sentence of a failure is written there, and
+ * Says which library links (cl_library_query, which also says where it is searched for): the nvJitLink that is found first, or the CUDA driver
+ * where there is none or `backend` asks for it. It is searched for and opened; nothing is linked. Of the options `backend` and `library_path` count. If `message_out` is not null, the sentence of a failure is written there, and
  * nothing on success.
  *
- * Results: CL_RESULT_LIBRARY_NOT_FOUND (the message lists every place tried), LIBRARY_UNUSABLE (the message keeps the loader's reason), and
- * those of linker::try_create. Any thread may call it.
+ * Results: CL_RESULT_LIBRARY_NOT_FOUND (the message lists every place tried), LIBRARY_UNUSABLE (the message keeps the loader's reason),
+ * DRIVER_NOT_FOUND, and those of linker::try_create. Any thread may call it.
  */
 [[nodiscard]] inline cl_result try_query(const options &from, library_info &info_out, std::string *message_out = nullptr) noexcept {
   return detail::without_exceptions([&] {
@@ -735,6 +737,7 @@ class linker {
     library_info info;
     info.path = detail::owned(raw.path);
     info.found_by = detail::owned(raw.found_by);
+    info.backend = static_cast<backend_kind>(raw.backend);
     info.version_major = raw.version_major;
     info.version_minor = raw.version_minor;
     info.has_version = raw.has_version != 0;
@@ -760,7 +763,7 @@ class linker {
 }
 
 #ifdef __cpp_exceptions
-/** Says which nvJitLink is found first: try_query. Throws cudalink::error with its results. */
+/** Says which library links: try_query. Throws cudalink::error with its results. */
 inline library_info query(const options &from = options()) {
   library_info info;
   std::string message;

@@ -157,6 +157,7 @@ static void queries(cl::options options, const std::string &library, const std::
   const cl::library_info info = cl::query(options);
   CHECK(info.path == std::filesystem::canonical(library) && !info.found_by.empty());
   CHECK(release.rfind(std::to_string(info.version_major) + '.' + std::to_string(info.version_minor) + '.', 0) == 0);
+  CHECK(info.backend == cl::backend_kind::nvjitlink);
   CHECK(info.has_version == (release != "12.0.140") && info.has_linked_ltoir == (info.version_major == 13));
   const cl::error error = thrown([&] { cl::query(options.library_path("/no/such/library.so")); });
   CHECK(error.result() == CL_RESULT_LIBRARY_UNUSABLE && contains(error.message(), "/no/such/library.so") && error.diagnostics().empty());

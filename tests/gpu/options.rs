@@ -5,6 +5,7 @@ use object::Object;
 
 use super::device::Gpu;
 use super::link::{By, Unit, link, nvjitlinks, ptx};
+use super::none;
 
 const VALUES: usize = 64;
 
@@ -35,51 +36,61 @@ impl Linked {
 }
 
 /// Linked with these flags; it does what it should.
-fn hungry_linked(gpu: &Gpu, by: &By, flags: &[&str]) -> Linked {
+fn hungry_linked(gpu: &Gpu, by: &By, flags: &[&str]) -> Result<Linked, String> {
     let arch = format!("-arch={}", gpu.arch());
     let (linker, result) = link(by, &[&[arch.as_str()], flags].concat(), OutputKind::Cubin, &[hungry()]);
-    result.unwrap_or_else(|error| panic!("{flags:?} by {by}: {error}"));
-    let module = gpu.load(linker.output(OutputKind::Cubin).unwrap().bytes()).unwrap();
-    let kernel = module.kernel("hungry").unwrap();
+    result.map_err(|error| format!("{flags:?}: {error}"))?;
+    let module = gpu.load(linker.output(OutputKind::Cubin).unwrap().bytes())?;
+    let kernel = module.kernel("hungry")?;
     let mut values: Vec<u32> = (100..100 + VALUES as u32).collect();
     let turned: Vec<u32> = values.iter().rev().copied().collect();
-    kernel.launch(&mut values, &mut []).unwrap();
-    assert_eq!(values, turned, "{flags:?} by {by}");
+    kernel.launch(&mut values, &mut [])?;
+    if values != turned {
+        return Err(format!("{flags:?}: the kernel gives {values:?}"));
+    }
     let registers = kernel.registers();
     drop(module);
-    Linked { linker, registers }
+    Ok(Linked { linker, registers })
+}
+
+/// What is not as it should be.
+fn findings(gpu: &Gpu, by: &By) -> Result<Vec<String>, String> {
+    let linked = |flags: &[&str]| hungry_linked(gpu, by, flags);
+    let mut findings = Vec::new();
+    let mut check = |holds: bool, finding: String| findings.extend((!holds).then_some(finding));
+
+    let (plain, few) = (linked(&[])?, linked(&["-maxrregcount=24"])?);
+    check(plain.registers > VALUES as i32, format!("{} registers", plain.registers));
+    check(few.registers <= 24, format!("{} registers with -maxrregcount=24", few.registers));
+
+    check(linked(&["-O0"])?.cubin() != plain.cubin(), "-O0 gives what is given without it".to_owned());
+    linked(&["-O3"])?;
+
+    for (flags, line_table, debug_info) in
+        [(&[][..], false, false), (&["-lineinfo"], true, false), (&["-g"], true, true), (&["-lineinfo", "-g"], true, true)]
+    {
+        let linked = linked(flags)?;
+        let found = (linked.has_section(".debug_line"), linked.has_section(".nv_debug_info_reg_type"));
+        check(found == (line_table, debug_info), format!("{flags:?}: (.debug_line, .nv_debug_info_reg_type) are there: {found:?}"));
+    }
+
+    let info = linked(&["-verbose"])?.linker.logs().info.clone();
+    check(info.contains("hungry"), format!("-verbose writes {info:?}"));
+
+    if by.version() >= (12, 5) {
+        linked(&["-no-cache"])?;
+    }
+    Ok(findings)
 }
 
 #[test]
 #[ignore = "needs a GPU"]
 fn options_have_their_effect() {
     let gpu = Gpu::first();
+    let mut all = Vec::new();
     for by in nvjitlinks().into_iter().chain([By::Driver]) {
-        let plain = hungry_linked(&gpu, &by, &[]);
-        assert!(plain.registers > VALUES as i32, "{by}: {} registers", plain.registers);
-
-        let few = hungry_linked(&gpu, &by, &["-maxrregcount=24"]);
-        assert!(few.registers <= 24, "{by}: {} registers", few.registers);
-
-        let unoptimized = hungry_linked(&gpu, &by, &["-O0"]);
-        assert!(unoptimized.cubin() != plain.cubin(), "{by}: -O0 gives what is given without it");
-        let optimized = hungry_linked(&gpu, &by, &["-O3"]);
-        assert_eq!(optimized.registers, plain.registers, "{by}");
-
-        for (flags, line_table, debug_info) in
-            [(&[][..], false, false), (&["-lineinfo"], true, false), (&["-g"], true, true), (&["-lineinfo", "-g"], true, true)]
-        {
-            let linked = hungry_linked(&gpu, &by, flags);
-            let found = (linked.has_section(".debug_line"), linked.has_section(".nv_debug_info_reg_type"));
-            assert_eq!(found, (line_table, debug_info), "{flags:?} by {by}");
-        }
-
-        let verbose = hungry_linked(&gpu, &by, &["-verbose"]);
-        let info = &verbose.linker.logs().info;
-        assert!(info.contains("hungry"), "{by}: {info:?}");
-
-        if by.version() >= (12, 5) {
-            hungry_linked(&gpu, &by, &["-no-cache"]);
-        }
+        let found = findings(&gpu, &by).unwrap_or_else(|finding| vec![finding]);
+        all.extend(found.into_iter().map(|finding| format!("{by}: {finding}")));
     }
+    none(&all);
 }

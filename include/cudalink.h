@@ -20,7 +20,7 @@
  *   underneath. cl_linker_get_message says in a sentence what the last call that failed found and needs. A getter that fails writes
  *   nothing but its size_out.
  * Texts. UTF-8, and ending in a NUL. Sizes are in bytes, and count the NUL of a text.
- * Side effects. Nothing is written to stdout or stderr by cudalink (nvJitLink 12.x writes some messages of its own there, and
+ * Side effects. Nothing is written to stdout or stderr by cudalink (nvJitLink writes some messages of its own there, and
  *   Rust prints a fault of cudalink itself before it becomes CL_RESULT_PANIC), no process is started, and no library is searched
  *   for or opened before the first call that needs it. A link of a cubin also opens the CUDA driver, if there is one, for its
  *   version; it is initialised only where it links itself. libcudalink and the libraries that it opened stay loaded until the

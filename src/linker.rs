@@ -180,7 +180,7 @@ impl Linker {
             LinkBy::Nvjitlink => {
                 let (library, mut plan) = choose_library(&request, library_path, environment)?;
                 if plan.output == OutputKind::Cubin
-                    && let Ok(driver) = Driver::find()
+                    && let Some(driver) = Driver::for_remarks()
                     && let Some(decision) = policy::newer_than_driver(library.facts(), driver.facts())
                 {
                     warnings.push(Diagnostic { input: None, ..Diagnostic::warning(ResultClass::Ok, "", decision.reason.clone()) });

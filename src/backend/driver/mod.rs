@@ -7,6 +7,7 @@ use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute, CUlinkState, CUresult};
@@ -74,6 +75,12 @@ impl Driver {
             let error = Error::new(ResultClass::DriverNotFound, format!("no CUDA driver was found: {LIBRARY_NAME}: {reason}"));
             error.hint("install NVIDIA's driver; in a container, run it with access to the GPU")
         })
+    }
+
+    /// The driver, for a remark about it: looked for once in the life of the process, since that costs a good part of a small link.
+    pub fn for_remarks() -> Option<&'static Self> {
+        static LOOKED_FOR: OnceLock<Option<&'static Driver>> = OnceLock::new();
+        *LOOKED_FOR.get_or_init(|| Self::find().ok())
     }
 
     fn open() -> std::result::Result<&'static Self, Reason> {

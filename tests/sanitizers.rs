@@ -4,7 +4,7 @@ mod support;
 
 use std::process::{Command, Output};
 
-use support::{CProgram, STRICT_C, compile_c_as, root};
+use support::{CProgram, STRICT_C, compile_c_as, fake_driver, root};
 
 const WITH_STUBS: [&str; 4] = ["states", "arguments", "structs", "describe"];
 const WITH_A_REAL_LIBRARY: [&str; 5] = ["memory_and_files", "getters", "diagnostics", "query", "threads"];
@@ -48,6 +48,18 @@ impl Tool {
         assert!(output.status.success(), "{name} on {release:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
     }
 
+    /// The same for links through the stub driver, which reads and writes all that it was given up to the end of each link.
+    fn finds_nothing_with_a_driver(&self) {
+        let folder = tempfile::tempdir().unwrap();
+        fake_driver(folder.path(), &[], self.flags);
+        let wrapper: Vec<&str> = self.wrapper.iter().map(String::as_str).collect();
+        let program = CProgram::new("driver", None, self.flags);
+        let mut command = program.command(&wrapper);
+        command.env("LD_LIBRARY_PATH", folder.path());
+        let output = self.run(command);
+        assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    }
+
     /// A program that does something wrong is caught by the same flags and environment.
     fn finds(&self, fault: &str, report: &str) {
         let folder = tempfile::tempdir().unwrap();
@@ -84,6 +96,11 @@ fn valgrind_finds_nothing_with_the_newest_library() {
 }
 
 #[test]
+fn valgrind_finds_nothing_with_a_driver() {
+    memcheck().finds_nothing_with_a_driver();
+}
+
+#[test]
 fn address_sanitizer_is_on() {
     address_sanitizer().finds("reads out of bounds", "heap-buffer-overflow");
     address_sanitizer().finds("leaks", "detected memory leaks");
@@ -100,4 +117,9 @@ fn address_sanitizer_finds_nothing_with_real_libraries() {
     for release in ["12.0.140", "12.9.86", "13.5.37"] {
         WITH_A_REAL_LIBRARY.iter().for_each(|name| address_sanitizer().finds_nothing(name, Some(release)));
     }
+}
+
+#[test]
+fn address_sanitizer_finds_nothing_with_a_driver() {
+    address_sanitizer().finds_nothing_with_a_driver();
 }

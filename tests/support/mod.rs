@@ -54,10 +54,14 @@ pub fn shared_library() -> PathBuf {
     library_folder().join("libcudalink.so")
 }
 
+/// The variables that lead to a library or choose one.
+const LEADING_TO_A_LIBRARY: [&str; 7] =
+    ["CUDALINK_NVJITLINK", "CUDALINK_BACKEND", "VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH"];
+
 /// The command line tool, with nothing in its environment that could lead it to a library.
 pub fn cudalink() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudalink"));
-    for variable in ["CUDALINK_NVJITLINK", "VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH"] {
+    for variable in LEADING_TO_A_LIBRARY {
         command.env_remove(variable);
     }
     command
@@ -87,24 +91,31 @@ pub fn fake(file: impl AsRef<Path>, defines: &[&str]) -> PathBuf {
 
 /// The same, with flags for gcc.
 pub fn fake_with_flags(file: impl AsRef<Path>, defines: &[&str], flags: &[&str]) -> PathBuf {
-    let file = file.as_ref();
+    compile_fake("nvjitlink.c", file.as_ref(), defines, flags)
+}
+
+/// Compiles the stub CUDA driver into a folder, which `LD_LIBRARY_PATH` may then name; `tests/fake/cuda.c` says what can be defined.
+pub fn fake_driver(folder: &Path, defines: &[&str], flags: &[&str]) -> PathBuf {
+    compile_fake("cuda.c", &folder.join("libcuda.so.1"), defines, flags)
+}
+
+fn compile_fake(source: &str, file: &Path, defines: &[&str], flags: &[&str]) -> PathBuf {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let defines = defines.iter().map(|define| format!("-D{define}"));
-    let source = root().join("tests/fake/nvjitlink.c");
     run(Command::new("gcc")
-        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
+        .args(["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
         .arg(file)
         .args(defines)
         .args(flags)
         .arg(format!("-DFIXTURES=\"{}\"", fixture("").display()))
-        .arg(source));
+        .arg(root().join("tests/fake").join(source)));
     file.to_owned()
 }
 
 /// `tests/c/steps.c`, with nothing in its environment that could lead it to a library.
 pub fn steps(folder: &Path) -> Command {
     let mut command = Command::new(compile_c("steps.c", folder));
-    for variable in ["CUDALINK_NVJITLINK", "VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH"] {
+    for variable in LEADING_TO_A_LIBRARY {
         command.env_remove(variable);
     }
     command
@@ -233,7 +244,7 @@ impl CProgram {
                 command.arg(fake(folder.join("stub.so"), &["PLAIN"])).arg(fake(folder.join("failing.so"), &failing))
             }
         };
-        command.arg(fixture("12.0")).env_remove("CUDALINK_NVJITLINK");
+        command.arg(fixture("12.0")).env_remove("CUDALINK_NVJITLINK").env_remove("CUDALINK_BACKEND");
         command
     }
 }

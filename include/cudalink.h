@@ -657,7 +657,7 @@ typedef struct cl_library_info {
 
 /**
  * What the variable `CUDALINK_BACKEND` says (`nvjitlink` or `driver`), else nvJitLink where it can do the job, else the CUDA driver. An nvJitLink
- * that is named, by `library_path` or `CUDALINK_NVJITLINK`, is the only one asked.
+ * that is named is the only one asked: by `library_path`, which counts before that variable, or by the variable `CUDALINK_NVJITLINK`.
  */
 #define CL_BACKEND_AUTO 0
 

@@ -167,6 +167,12 @@ impl Linker {
     /// What one backend would do.
     fn attempt(&self, by: LinkBy, environment: &SearchEnvironment, warnings: &mut Vec<Diagnostic>) -> Result<(Plan, Job, LinkSymbols)> {
         let library_path = self.options.library_path.as_deref();
+        let unused_library = library_path.filter(|_| by == LinkBy::Driver).map(|path| Decision {
+            rule: "no_library",
+            option: "library".to_owned(),
+            action: Action::Dropped,
+            reason: format!("the CUDA driver is asked for, so {} is not looked at", path.display()),
+        });
         let request = Request::new(&self.options, &self.inputs, by, warnings)?;
         if let Some((input, part)) = request.finished() {
             // A library that is named must be one, also where it has nothing to do.
@@ -174,7 +180,9 @@ impl Linker {
                 nvjitlink::find(library_path, environment).found?;
             }
             let output = input.part_bytes(part)?.into_owned();
-            return Ok((request.plan_for_finished(), Job::Give(output), request.into_symbols()));
+            let mut plan = request.plan_for_finished();
+            plan.decisions.extend(unused_library);
+            return Ok((plan, Job::Give(output), request.into_symbols()));
         }
         match by {
             LinkBy::Nvjitlink => {
@@ -191,10 +199,7 @@ impl Linker {
             LinkBy::Driver => {
                 let driver = Driver::find()?;
                 let mut plan = request.plan(driver.facts())?;
-                if let Some(path) = library_path {
-                    let reason = format!("the CUDA driver links, so {} is not looked at", path.display());
-                    plan.decisions.push(Decision { rule: "no_library", option: "library".to_owned(), action: Action::Dropped, reason });
-                }
+                plan.decisions.extend(unused_library);
                 Ok((plan, Job::Drive(driver), request.into_symbols()))
             }
         }
@@ -255,11 +260,15 @@ fn choose_library(request: &Request<'_>, explicit: Option<&Path>, environment: &
     }
 }
 
-/// Which backend is asked for: by the options, or else by the variable, which is told. An nvJitLink that is named is asked for.
+/// Which backend is asked for: by the options, or else by the variable, which is told. An nvJitLink that is named is asked for, by the options before
+/// the variable is looked at.
 ///
 /// Fails with bad_option_value if the variable names no backend.
 pub fn asked_backend(options: &LinkOptions, environment: &SearchEnvironment) -> Result<(Backend, Option<Decision>)> {
     let mut asked = options.backend;
+    if asked == Backend::Auto && options.library_path.is_some() {
+        return Ok((Backend::Nvjitlink, None));
+    }
     let mut decision = None;
     if let (Backend::Auto, Some(name)) = (asked, &environment.backend) {
         let name = name.to_string_lossy();
@@ -270,8 +279,7 @@ pub fn asked_backend(options: &LinkOptions, environment: &SearchEnvironment) -> 
         let reason = format!("{BACKEND_VARIABLE} is {name}");
         decision = Some(Decision { rule: "backend_by_variable", option: "backend".to_owned(), action: Action::Changed, reason });
     }
-    let is_named = options.library_path.is_some() || environment.variable.is_some();
-    Ok((if asked == Backend::Auto && is_named { Backend::Nvjitlink } else { asked }, decision))
+    Ok((if asked == Backend::Auto && environment.variable.is_some() { Backend::Nvjitlink } else { asked }, decision))
 }
 
 /// Copies an input, with room for what PTX gets at its end. Fails with out_of_memory.

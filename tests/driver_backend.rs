@@ -691,6 +691,21 @@ fn a_library_path_that_the_driver_does_not_need_is_told() {
     assert_eq!((link.result(), &link.json["plan"]["backend"]), ("ok", &json!("driver")), "{}", link.json);
     assert_eq!(decision(&link.json, "no_library").unwrap()["action"], "dropped");
     has(reason(&link.json, "no_library"), &["/no/such/library.so"]);
+    let finished = Stub::new().link(&[], &["-arch=sm_80", "--library", "/no/such/library.so", &file("wide/whole.cubin")]);
+    has(reason(&finished.json, "no_library"), &["/no/such/library.so"]);
+}
+
+/// What a caller says counts before what its environment says.
+#[test]
+fn a_library_path_counts_before_the_variable() {
+    let library = nvjitlink("13.5.37").display().to_string();
+    let stub = Stub::new();
+    let arguments = ["-arch=sm_80", "--library", &library, "--backend", "auto", &file("12.0/kernel.ptx")];
+    let report = stub.explain(&[("CUDALINK_BACKEND", "driver")], &arguments);
+    assert_eq!((&report["plan"]["backend"], decision(&report, "backend_by_variable")), (&json!("nvjitlink"), None), "{report:#}");
+    let report =
+        stub.explain(&[("CUDALINK_BACKEND", "driver"), ("CUDALINK_NVJITLINK", &library)], &["-arch=sm_80", &file("12.0/kernel.ptx")]);
+    assert_eq!(report["plan"]["backend"], "driver", "{report:#}");
 }
 
 #[test]

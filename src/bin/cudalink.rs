@@ -363,7 +363,7 @@ fn doctor(matches: &ArgMatches) -> io::Result<bool> {
                     writeln!(io::stdout(), "also here: {}", other.describe())?;
                 }
             }
-            Err(error) => writeln!(io::stdout(), "{}", first_line(error))?,
+            Err(error) => writeln!(io::stdout(), "{}", beginning(&error.to_string()))?,
         }
         if let Ok(driver) = &driver {
             writeln!(io::stdout(), "{}", driver.facts().describe())?;
@@ -374,7 +374,7 @@ fn doctor(matches: &ArgMatches) -> io::Result<bool> {
         }
         match &choice {
             Ok((backend, reason)) => writeln!(io::stdout(), "links by {backend}: {reason}")?,
-            Err(error) => writeln!(io::stdout(), "links by nothing: {}", first_line(error))?,
+            Err(error) => writeln!(io::stdout(), "links by nothing: {}", beginning(&error.to_string()))?,
         }
     }
     Ok(choice.is_ok())
@@ -392,11 +392,13 @@ fn choice(
     let driver = || driver.as_ref().map(|_| ("driver", "it is asked for".to_owned())).map_err(Error::clone);
     let ((backend, reason), changed) = choose(asked, nvjitlink, driver)?;
     let reason = by_variable.or(changed).map_or(reason, |decision| decision.reason);
-    Ok((backend, reason.lines().next().unwrap_or_default().to_owned()))
+    Ok((backend, beginning(&reason).to_owned()))
 }
 
-fn first_line(error: &Error) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
+/// The beginning of a message, without the list of places that follows it.
+fn beginning(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    line.split_once("; tried").map_or(line, |(beginning, _)| beginning)
 }
 
 fn result_of<T>(done: &Result<T>) -> ResultClass {

@@ -28,7 +28,7 @@ pub const CL_OUTPUT_LTOIR: cl_output_kind = 3;
 /// Who links. The plan says who did, and why. One of `CL_BACKEND_AUTO`, `CL_BACKEND_NVJITLINK`, `CL_BACKEND_DRIVER`.
 pub type cl_backend = u32;
 /// What the variable `CUDALINK_BACKEND` says (`nvjitlink` or `driver`), else nvJitLink where it can do the job, else the CUDA driver. An nvJitLink
-/// that is named, by `library_path` or `CUDALINK_NVJITLINK`, is the only one asked.
+/// that is named is the only one asked: by `library_path`, which counts before that variable, or by the variable `CUDALINK_NVJITLINK`.
 pub const CL_BACKEND_AUTO: cl_backend = 0;
 /// nvJitLink.
 pub const CL_BACKEND_NVJITLINK: cl_backend = 1;

@@ -1,0 +1,50 @@
+"""Links CUDA device code at run time, the same way on every nvJitLink from 12.0 on.
+
+    with cudalink.Linker(arch="sm_90") as linker:
+        linker.add("kernel.ptx")
+        linker.add(ltoir, name="helper")
+        cubin = linker.link().cubin
+"""
+from pathlib import Path as _Path
+
+from ._cudalink import Linker, Output, describe, library_version, query_library
+from ._types import (
+    ArgumentError,
+    CudalinkError,
+    Diagnostic,
+    InputError,
+    InputFileError,
+    InputFileNotFoundError,
+    InternalError,
+    LibraryError,
+    LibraryInfo,
+    LinkError,
+    Logs,
+    OptionError,
+    OutOfMemoryError,
+    StateError,
+)
+
+__version__ = library_version()
+__all__ = [
+    "ArgumentError", "CudalinkError", "Diagnostic", "InputError", "InputFileError", "InputFileNotFoundError", "InternalError",
+    "LibraryError", "LibraryInfo", "LinkError", "Linker", "Logs", "OptionError", "OutOfMemoryError", "Output", "StateError",
+    "describe", "get_cmake_dir", "get_include", "get_library_dir", "query_library",
+]
+
+_FOLDER = _Path(__file__).resolve().parent
+
+
+def get_include() -> str:
+    """The folder of `cudalink.h`."""
+    return str(_FOLDER / "include" / "cudalink")
+
+
+def get_library_dir() -> str:
+    """The folder of `libcudalink.so`."""
+    return str(_FOLDER / "lib")
+
+
+def get_cmake_dir() -> str:
+    """The folder for CMake's `cudalink_DIR`."""
+    return str(_FOLDER / "lib" / "cmake" / "cudalink")

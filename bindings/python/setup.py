@@ -58,6 +58,8 @@ class BuildPackage(build_py):
 class BuildExtension(build_ext):
     def build_extension(self, extension):
         extension.library_dirs.append(str(Path(self.build_lib, "cudalink", "lib")))
+        # Some interpreters were built with a search path of their own, which is none of other machines.
+        self.compiler.linker_so = [argument for argument in self.compiler.linker_so if "-rpath" not in argument]
         super().build_extension(extension)
 
 

@@ -30,8 +30,8 @@ class Output:
 class Linker:
     def __init__(
         self,
-        *,
         arch: str | None = None,
+        *,
         library_path: str | PathLike[str] | None = None,
         backend: Literal["auto", "nvjitlink", "driver"] | None = None,
         output: _OutputKind = "cubin",

@@ -1,4 +1,4 @@
-# cython: language_level=3, freethreading_compatible=True, embedsignature=False
+# cython: language_level=3, freethreading_compatible=True, embedsignature=True
 """The C interface as Python objects."""
 import json
 import os
@@ -219,12 +219,13 @@ cdef class Linker:
 
     def __cinit__(self, *arguments, **keywords):
         self.lock = threading.Lock()
+        self.output = "cubin"
         self.found = ()
         self.written = Logs()
         self.planned = ""
 
     def __init__(
-        self, *, arch=None, library_path=None, backend=None, output="cubin", lto=None, relocatable=None, debug=None, lineinfo=None,
+        self, arch=None, *, library_path=None, backend=None, output="cubin", lto=None, relocatable=None, debug=None, lineinfo=None,
         ftz=None, prec_div=None, prec_sqrt=None, fma=None, optimize_unused_variables=None, nvvm_latest=None, no_cache=None,
         device_stack_protector=None, time=None, verbose=None, optimization=None, fast_compile=None, max_register_count=None,
         split_compile=None, split_compile_extended=None, jump_table_density=None, kernels_used=None, variables_used=None,

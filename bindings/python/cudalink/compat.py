@@ -22,7 +22,7 @@ _CODE_TYPES = ("cubin", "ptx", "ltoir", "fatbin", "object", "library")
 _TARGETS = ("cubin", "ptx", "ltoir")
 
 try:
-    from cuda.core import ObjectCode  # type: ignore[import-not-found]
+    from cuda.core import ObjectCode  # type: ignore[import-not-found, import-untyped, unused-ignore]
 except ImportError:
 
     @dataclass(frozen=True)
@@ -140,11 +140,11 @@ class Linker:
             if field.name in ("name", "arch", "ptx", "numba_debug") or field.name in _SWITCHES and not value:
                 continue
             self._keywords[_RENAMED.get(field.name, field.name)] = value
-        self._target = "ptx" if options.ptx else "cubin"
+        self._target: Any = "ptx" if options.ptx else "cubin"
         self._wants_ptx = bool(options.ptx)
         self._linker = self._filled(self._target)
 
-    def _filled(self, target: str) -> _cudalink.Linker:
+    def _filled(self, target: Any) -> _cudalink.Linker:
         linker = _cudalink.Linker(output=target, **self._keywords)
         for code in self._codes:
             in_memory = isinstance(code.code, (bytes, bytearray))

@@ -1,0 +1,1 @@
+"""A package whose Cython code links through the C interface of cudalink."""

@@ -1,10 +1,12 @@
 # cython: language_level=3, freethreading_compatible=True, embedsignature=True
 """The C interface as Python objects."""
+import atexit
 import json
 import os
 import re
 import struct
 import threading
+import time
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
@@ -24,6 +26,43 @@ KINDS = {
     None: CL_INPUT_AUTO, "auto": CL_INPUT_AUTO, "cubin": CL_INPUT_CUBIN, "ptx": CL_INPUT_PTX, "ltoir": CL_INPUT_LTOIR,
     "fatbin": CL_INPUT_FATBIN, "object": CL_INPUT_OBJECT, "library": CL_INPUT_LIBRARY,
 }
+
+
+# nvJitLink does not survive that its process ends while it links. So the interpreter waits at its end for the links that run, and what a
+# daemon thread starts then does not return. It is counted in C, where no signal handler of Python comes between.
+cdef extern from *:
+    """
+    #include <unistd.h>
+    static int cudalink_running, cudalink_ending;
+    static void cudalink_enter(int is_main) {
+      __atomic_add_fetch(&cudalink_running, 1, __ATOMIC_SEQ_CST);
+      if (!is_main && __atomic_load_n(&cudalink_ending, __ATOMIC_SEQ_CST)) {
+        __atomic_sub_fetch(&cudalink_running, 1, __ATOMIC_SEQ_CST);
+        for (;;) pause();
+      }
+    }
+    static int cudalink_leave(int count) { return __atomic_sub_fetch(&cudalink_running, count, __ATOMIC_SEQ_CST); }
+    static void cudalink_end(int ending) { __atomic_store_n(&cudalink_ending, ending, __ATOMIC_SEQ_CST); }
+    """
+    void cudalink_enter(int is_main) noexcept nogil
+    int cudalink_leave(int count) noexcept nogil
+    void cudalink_end(int ending) noexcept nogil
+
+
+def wait_for_links():
+    cudalink_end(1)
+    while cudalink_leave(0):
+        time.sleep(0.001)
+
+
+def forget_links():
+    """A child has none of the threads."""
+    cudalink_leave(cudalink_leave(0))
+    cudalink_end(0)
+
+
+atexit.register(wait_for_links)
+os.register_at_fork(after_in_child=forget_links)
 
 
 cdef str text(const char *pointer):
@@ -359,24 +398,30 @@ cdef class Linker:
         cdef cl_output_kind kind = OUTPUTS[self.output]
         cdef bytes data
         cdef char *target
-        with self.lock:
-            self.check_open()
-            linker = self.linker
-            with nogil:
-                result = cl_linker_complete(linker)
-            if result != CL_RESULT_OK:
-                raise self.failure(result)
-            self.note()
-            result = cl_linker_get_output(linker, kind, NULL, 0, &size)
-            if result == CL_RESULT_OK:
-                data = PyBytes_FromStringAndSize(NULL, size)
-                target = PyBytes_AsString(data)
-                result = cl_linker_get_output(linker, kind, target, size, &size)
-            if result != CL_RESULT_OK:
-                raise error(result, None)
-            if kind == CL_OUTPUT_PTX:
-                data = data[:-1]
-            return Output(self.output, data, self.found, self.written, self.planned)
+        cdef bint is_main = threading.get_ident() == threading.main_thread().ident
+        with nogil:
+            cudalink_enter(is_main)
+        try:
+            with self.lock:
+                self.check_open()
+                linker = self.linker
+                with nogil:
+                    result = cl_linker_complete(linker)
+                if result != CL_RESULT_OK:
+                    raise self.failure(result)
+                self.note()
+                result = cl_linker_get_output(linker, kind, NULL, 0, &size)
+                if result == CL_RESULT_OK:
+                    data = PyBytes_FromStringAndSize(NULL, size)
+                    target = PyBytes_AsString(data)
+                    result = cl_linker_get_output(linker, kind, target, size, &size)
+                if result != CL_RESULT_OK:
+                    raise error(result, None)
+                if kind == CL_OUTPUT_PTX:
+                    data = data[:-1]
+                return Output(self.output, data, self.found, self.written, self.planned)
+        finally:
+            cudalink_leave(1)
 
     def close(self):
         """Frees the linker; it may be called again."""

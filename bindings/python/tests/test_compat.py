@@ -95,7 +95,7 @@ def test_a_second_link_says_what_is_wrong():
 
 
 def test_logs_after_a_failure_and_close():
-    linker = Linker(ObjectCode.from_ptx(read("kernel.ptx").replace(b".target", b".fictitious")), options=options())
+    linker = Linker(ObjectCode.from_ptx(read("kernel.ptx").replace(b"ret;", b"fictitious;")), options=options())
     with pytest.raises(cudalink.CudalinkError):
         linker.link("cubin")
     before = linker.get_error_log()

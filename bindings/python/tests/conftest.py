@@ -20,6 +20,21 @@ TRIO = {
     "C": "__device__ int C(int a, int b) { return a + b; }",
 }
 
+# A kernel that takes many registers, and some time to compile.
+HUNGRY = """
+extern "C" __global__ void hungry(float *data, int rounds) {
+  float value[64];
+  #pragma unroll
+  for (int i = 0; i < 64; i++) value[i] = data[i + threadIdx.x];
+  for (int round = 0; round < rounds; round++) {
+    #pragma unroll
+    for (int i = 0; i < 64; i++) value[i] = value[i] * value[(i + 7) % 64] + value[(i + 31) % 64];
+  }
+  #pragma unroll
+  for (int i = 0; i < 64; i++) data[i + threadIdx.x] = value[i];
+}
+"""
+
 
 def fixture_file(name, release="13.0"):
     return FIXTURES / release / name

@@ -83,8 +83,9 @@ def test_a_name_that_is_none():
     assert Linker(*codes("ptx"), options=options(name=None)).link("cubin").name == ""
 
 
-def test_lto_ir_without_the_option():
-    assert Linker(*codes(), options=options()).link("cubin").code.startswith(b"\x7fELF")
+@pytest.mark.parametrize("asked", [None, False])
+def test_lto_ir_without_the_option(asked):
+    assert Linker(*codes(), options=options(link_time_optimization=asked)).link("cubin").code.startswith(b"\x7fELF")
 
 
 def test_a_second_link_says_what_is_wrong():

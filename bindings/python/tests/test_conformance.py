@@ -7,7 +7,7 @@ import struct
 import pytest
 
 import cudalink
-from conftest import FIXTURES, LTO_PAIR, PAIR, TRIO, compiled, fixture_file, link, read, refused, trio
+from conftest import FIXTURES, HUNGRY, LTO_PAIR, PAIR, TRIO, compiled, fixture_file, link, read, refused, trio
 from cudalink import compat
 from cudalink.compat import LinkerOptions, ObjectCode
 
@@ -296,21 +296,6 @@ def test_n1_make_and_drop():
 def test_n7_a_file_that_is_not_there():
     with pytest.raises(FileNotFoundError, match="nonexistent.a"):
         link(["nonexistent.a"])
-
-
-HUNGRY = """
-extern "C" __global__ void hungry(float *data, int rounds) {
-  float value[64];
-  #pragma unroll
-  for (int i = 0; i < 64; i++) value[i] = data[i + threadIdx.x];
-  for (int round = 0; round < rounds; round++) {
-    #pragma unroll
-    for (int i = 0; i < 64; i++) value[i] = value[i] * value[(i + 7) % 64] + value[(i + 31) % 64];
-  }
-  #pragma unroll
-  for (int i = 0; i < 64; i++) data[i + threadIdx.x] = value[i];
-}
-"""
 
 
 @pytest.mark.parametrize("kind", ["ptx", "ltoir"])

@@ -41,7 +41,7 @@ def get_include() -> str:
 
 
 def get_library_dir() -> str:
-    """The folder of `libcudalink.so`."""
+    """The folder of `libcudalink.so.0.1`, and of a script under the name `libcudalink.so` for the linker's -lcudalink."""
     return str(_FOLDER / "lib")
 
 

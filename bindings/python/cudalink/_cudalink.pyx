@@ -246,7 +246,8 @@ cdef class Linker:
     """One link: inputs are added, linked once, and read.
 
     The options are the fields of `cl_linker_options`, by their names; None asks for nothing. Threads may share a linker: it does one thing
-    after the other. A linker that failed in `add` or `link` has failed for good; what it told can still be read, after `close` too.
+    after the other; a child process must not use one that another thread used while it was forked. A linker that failed in `add` or `link`
+    has failed for good; what it told can still be read, after `close` too.
     """
     cdef cl_linker *linker
     cdef object lock

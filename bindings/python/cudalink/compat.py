@@ -117,7 +117,7 @@ def _current_arch() -> str | None:
         from cuda.core import Device
     except ImportError:
         return None
-    return "sm_" + Device().arch
+    return "sm_%s" % Device().arch
 
 
 class Linker:

@@ -45,8 +45,8 @@ def test_the_extension_finds_its_library_beside_it():
     assert "[libcudalink.so.0.1]" in dynamic and "runpath: [$ORIGIN/lib]" in dynamic
     library = subprocess.run(["readelf", "-d", PACKAGE / "lib" / "libcudalink.so.0.1"], check=True, capture_output=True, text=True).stdout
     assert "soname: [libcudalink.so.0.1]" in library and "NODELETE" in library
-    loaded = python("-c", "import cudalink; print([line.split()[-1] for line in open('/proc/self/maps') if 'libcudalink' in line][0])")
-    assert loaded.strip() == str(PACKAGE / "lib" / "libcudalink.so.0.1")
+    script = "import cudalink; print([line.split(None, 5)[5] for line in open('/proc/self/maps') if 'libcudalink' in line][0], end='')"
+    assert python("-c", script).strip() == str(PACKAGE / "lib" / "libcudalink.so.0.1")
 
 
 def test_nvjitlink_of_the_wheel_beside_is_found():
@@ -82,6 +82,12 @@ def test_the_stubs_say_what_the_module_has(tmp_path):
     command = [sys.executable, "-m", "mypy.stubtest", "cudalink", "--ignore-missing-stub", "--ignore-unused-allowlist", "--allowlist", allowed]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_package_checks_strictly(tmp_path):
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, "-p", "cudalink"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_program_that_uses_it_checks_strictly(tmp_path):

@@ -449,7 +449,7 @@ typedef struct cl_linker_options {
 typedef uint32_t cl_input_kind;
 
 /**
- * A log. One of `CL_LOG_ERROR`, `CL_LOG_INFO`, `CL_LOG_PLAN`.
+ * A log. One of `CL_LOG_ERROR`, `CL_LOG_INFO`, `CL_LOG_PLAN`, `CL_LOG_OUTPUT`.
  */
 typedef uint32_t cl_log_kind;
 
@@ -614,6 +614,12 @@ typedef struct cl_library_info {
  * The plan as JSON: backend, library, options as they were passed, and each decision with its reason. Empty before `complete`.
  */
 #define CL_LOG_PLAN 3
+
+/**
+ * What came out as JSON: `kind`, `size` in bytes, the `kernels` that it defines and the symbols that it leaves `undefined`. Of LTO-IR the last two
+ * are not known, and empty.
+ */
+#define CL_LOG_OUTPUT 4
 
 /**
  * The link failed because of it.

@@ -74,7 +74,9 @@ enum class log_kind : std::uint32_t {
   /** The backend's info log. */
   info = CL_LOG_INFO,
   /** The plan as JSON: backend, library, options as they were passed, and each decision with its reason. */
-  plan = CL_LOG_PLAN
+  plan = CL_LOG_PLAN,
+  /** What came out as JSON: kind, size in bytes, kernels and undefined symbols; of LTO-IR the last two are not known. */
+  output = CL_LOG_OUTPUT
 };
 
 /** How much a diagnostic matters. */

@@ -1,9 +1,21 @@
 //! What came out of a link: looked at, not believed.
 
+use serde::Serialize;
+
 use crate::arch::Arch;
 use crate::error::{Error, Result, ResultClass};
 use crate::input::{self, Facts, InputKind, SymbolKind};
 use crate::options::OutputKind;
+
+/// What came out, for JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct OutputDescription {
+    kind: OutputKind,
+    /// In bytes; that of PTX counts its NUL.
+    size: usize,
+    #[serde(flatten)]
+    symbols: Symbols,
+}
 
 /// The result of a link.
 #[derive(Clone, Debug)]
@@ -14,7 +26,7 @@ pub struct Output {
 }
 
 /// What the output's symbols say; nothing for LTO-IR, whose body is scrambled.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Symbols {
     /// The kernels that it defines.
     pub kernels: Vec<String>,
@@ -44,6 +56,11 @@ impl Output {
         }
         let symbols = symbols(&facts, &bytes).map_err(|problem| broken(problem.to_string()))?;
         Ok(Self { kind, bytes, symbols })
+    }
+
+    /// What it is and has.
+    pub fn describe(&self) -> OutputDescription {
+        OutputDescription { kind: self.kind, size: self.bytes.len(), symbols: self.symbols.clone() }
     }
 
     /// What it is.

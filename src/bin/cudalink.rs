@@ -214,22 +214,24 @@ fn link(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
         };
         fs::write(path, bytes)
             .map_err(|error| Error::new(ResultClass::IoError, format!("'{}' cannot be written: {error}", path.display())))?;
-        Ok((bytes.len(), output.symbols().clone()))
-    });
-    let output = done.as_ref().ok().map(|(size, symbols)| {
-        json!({ "kind": output_kind, "path": path.to_string_lossy(), "size": size, "kernels": symbols.kernels, "undefined": symbols.undefined })
+        Ok((bytes.len(), output.clone()))
     });
     if matches.get_flag("json") {
         let logs = linker.logs();
         let mut report = report(&linker, &done, linker.plan().map(|plan| json!(plan)));
-        report["output"] = json!(output);
+        report["output"] = done.as_ref().map_or(Value::Null, |(size, output)| {
+            let mut described = json!(output.describe());
+            described["path"] = path.to_string_lossy().into();
+            described["size"] = (*size).into();
+            described
+        });
         report["logs"] = json!({ "error": logs.error, "info": logs.info });
         print(&report)?;
     } else {
         print_diagnostics(&linker, &done);
-        if let (Ok((size, symbols)), Some(plan)) = (&done, linker.plan()) {
+        if let (Ok((size, output)), Some(plan)) = (&done, linker.plan()) {
             writeln!(io::stdout(), "{}: {size} bytes, linked by {}", path.display(), plan.describe_backend())?;
-            for kernel in &symbols.kernels {
+            for kernel in &output.symbols().kernels {
                 writeln!(io::stdout(), "  kernel {kernel}")?;
             }
         }

@@ -29,7 +29,7 @@ pub const CL_INPUT_OBJECT: cl_input_kind = 5;
 /// An archive (`ar`) of host objects.
 pub const CL_INPUT_LIBRARY: cl_input_kind = 6;
 
-/// A log. One of `CL_LOG_ERROR`, `CL_LOG_INFO`, `CL_LOG_PLAN`.
+/// A log. One of `CL_LOG_ERROR`, `CL_LOG_INFO`, `CL_LOG_PLAN`, `CL_LOG_OUTPUT`.
 pub type cl_log_kind = u32;
 /// The backend's error log. Lines in it after a link that succeeded are no errors.
 pub const CL_LOG_ERROR: cl_log_kind = 1;
@@ -37,6 +37,9 @@ pub const CL_LOG_ERROR: cl_log_kind = 1;
 pub const CL_LOG_INFO: cl_log_kind = 2;
 /// The plan as JSON: backend, library, options as they were passed, and each decision with its reason. Empty before `complete`.
 pub const CL_LOG_PLAN: cl_log_kind = 3;
+/// What came out as JSON: `kind`, `size` in bytes, the `kernels` that it defines and the symbols that it leaves `undefined`. Of LTO-IR the last two
+/// are not known, and empty.
+pub const CL_LOG_OUTPUT: cl_log_kind = 4;
 
 /// How much a diagnostic matters. One of `CL_SEVERITY_ERROR`, `CL_SEVERITY_WARNING`.
 pub type cl_severity = u32;
@@ -302,13 +305,18 @@ pub unsafe extern "C" fn cl_linker_get_log(
     size_out: *mut usize,
 ) -> ResultClass {
     let read = |linker: &Linker| {
-        let plan;
+        let json;
         let text = match kind {
             CL_LOG_ERROR => &linker.logs().error,
             CL_LOG_INFO => &linker.logs().info,
             CL_LOG_PLAN => {
-                plan = linker.plan().map(to_json).transpose()?.unwrap_or_default();
-                &plan
+                json = linker.plan().map(to_json).transpose()?.unwrap_or_default();
+                &json
+            }
+            CL_LOG_OUTPUT => {
+                let output = linker.output(linker.output_kind()).ok();
+                json = output.map(|output| to_json(&output.describe())).transpose()?.unwrap_or_default();
+                &json
             }
             other => return Err(no_such("log kind", other)),
         };

@@ -77,7 +77,7 @@ static void follows_the_protocol(const getter *getter, int is_text) {
 }
 
 static void a_kind_that_is_none_is_refused(const cl_linker *linker) {
-  static const uint32_t NO_OUTPUT[] = {0, 4, UINT32_MAX}, NO_LOG[] = {0, 4, UINT32_MAX};
+  static const uint32_t NO_OUTPUT[] = {0, 4, UINT32_MAX}, NO_LOG[] = {0, 5, UINT32_MAX};
   size_t at, size;
   for (at = 0; at < 3; at++) {
     size = 77;
@@ -93,7 +93,8 @@ static void a_kind_that_is_none_is_refused(const cl_linker *linker) {
 }
 
 int main(int argc, char **argv) {
-  static const cl_log_kind LOGS[] = {CL_LOG_ERROR, CL_LOG_INFO, CL_LOG_PLAN};
+  static const cl_log_kind LOGS[] = {CL_LOG_ERROR, CL_LOG_INFO, CL_LOG_PLAN, CL_LOG_OUTPUT};
+  static char described[256];
   cl_linker *linker;
   getter getter = {"cl_linker_get_output", output, NULL, CL_OUTPUT_CUBIN};
   size_t at;
@@ -110,6 +111,8 @@ int main(int argc, char **argv) {
     getter.kind = LOGS[at];
     follows_the_protocol(&getter, 1);
   }
+  CHECK_RESULT(OK, cl_linker_get_log(linker, CL_LOG_OUTPUT, described, sizeof described, NULL));
+  CHECK(strstr(described, "\"kind\":\"cubin\"") && strstr(described, "\"kernels\":[\"kernel\"],\"undefined\":[]"));
   getter.what = "cl_input_describe";
   getter.get = description;
   follows_the_protocol(&getter, 1);

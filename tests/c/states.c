@@ -30,7 +30,7 @@ static void output_is_refused(const cl_linker *linker) {
 static void every_log_can_be_read(const cl_linker *linker) {
   cl_log_kind kind;
   char buffer[4096];
-  for (kind = CL_LOG_ERROR; kind <= CL_LOG_PLAN; kind++) {
+  for (kind = CL_LOG_ERROR; kind <= CL_LOG_OUTPUT; kind++) {
     CHECK_RESULT(OK, cl_linker_get_log(linker, kind, buffer, sizeof buffer, NULL));
   }
 }

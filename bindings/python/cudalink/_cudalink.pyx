@@ -3,8 +3,6 @@
 import atexit
 import json
 import os
-import re
-import struct
 import threading
 import time
 
@@ -172,39 +170,18 @@ cdef error(cl_result result, str message, tuple diagnostics=(), logs=Logs()):
     return error_class(result)(message or name, name, result, diagnostics, logs)
 
 
-def kernels_of(bytes data, str kind):
-    """The names of the kernels in an output, in its order; LTO-IR does not tell them."""
-    if kind == "ptx":
-        return tuple(name.decode() for name in re.findall(rb"^\s*(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)", data, re.MULTILINE))
-    if kind == "ltoir":
-        return ()
-    # A cubin is an ELF file of 64 bits whose kernels are functions with STO_CUDA_ENTRY (0x10).
-    (sections,) = struct.unpack_from("<Q", data, 0x28)
-    size, count = struct.unpack_from("<HH", data, 0x3A)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", data, sections + index * size) for index in range(count)]
-    kernels = []
-    for header in headers:
-        if header[1] == 2:
-            names = headers[header[6]][4]
-            for start in range(header[4], header[4] + header[5], header[9]):
-                name, info, other, section = struct.unpack_from("<IBBH", data, start)
-                if info & 15 == 2 and other & 0x10 and section:
-                    kernels.append(data[names + name:data.index(b"\0", names + name)].decode())
-    return tuple(kernels)
-
-
 class Output:
     """What a link gave: `data` is what its `kind` says, and `cubin`, `ptx` or `ltoir` is the same by name."""
 
-    __slots__ = ("kind", "data", "diagnostics", "logs", "_plan", "_kernels")
+    __slots__ = ("kind", "data", "diagnostics", "logs", "_plan", "_described")
 
-    def __init__(self, kind, data, diagnostics, logs, plan):
+    def __init__(self, kind, data, diagnostics, logs, plan, described):
         self.kind = kind
         self.data = data
         self.diagnostics = diagnostics
         self.logs = logs
         self._plan = plan
-        self._kernels = None
+        self._described = described
 
     def __repr__(self):
         return f"<cudalink.Output {self.kind} of {len(self.data)} bytes>"
@@ -232,9 +209,12 @@ class Output:
     @property
     def kernels(self):
         """The names of the kernels in a cubin or in PTX; LTO-IR does not tell them."""
-        if self._kernels is None:
-            self._kernels = kernels_of(self.data, self.kind)
-        return self._kernels
+        return tuple(json.loads(self._described)["kernels"])
+
+    @property
+    def undefined(self):
+        """The symbols that a relocatable cubin leaves to a later link; LTO-IR does not tell them."""
+        return tuple(json.loads(self._described)["undefined"])
 
     @property
     def plan(self):
@@ -420,7 +400,7 @@ cdef class Linker:
                     raise error(result, None)
                 if kind == CL_OUTPUT_PTX:
                     data = data[:-1]
-                return Output(self.output, data, self.found, self.written, self.planned)
+                return Output(self.output, data, self.found, self.written, self.planned, read_log(linker, CL_LOG_OUTPUT))
         finally:
             cudalink_leave(1)
 
@@ -491,12 +471,13 @@ def describe(data, name=None):
     return json.loads(description[:size - 1])
 
 
-def query_library(library_path=None):
-    """Says which nvJitLink is found first: the one that is named, or else the first of the search."""
+def query_library(library_path=None, backend=None):
+    """Says which library links: the nvJitLink that is named, or the first of the search; the CUDA driver where there is none or it is asked for."""
     cdef cl_linker_options options = cl_linker_options_init()
     cdef cl_library_info info = cl_library_info_init()
     cdef bytes c_library, message
     cdef cl_result result
+    options.backend = one_of("backend", backend, BACKENDS)
     if library_path is not None:
         c_library = c_path("library_path", library_path)
         options.library_path = c_library
@@ -507,7 +488,8 @@ def query_library(library_path=None):
     if result != CL_RESULT_OK:
         raise error(result, message[:message.index(b"\0")].decode("utf-8", "backslashreplace"))
     version = (info.version_major, info.version_minor) if info.version_major else None
-    return LibraryInfo(text(info.path), text(info.found_by), version, bool(info.has_version), bool(info.has_linked_ltoir))
+    found = "driver" if info.backend == CL_BACKEND_DRIVER else "nvjitlink"
+    return LibraryInfo(text(info.path), text(info.found_by), version, bool(info.has_version), bool(info.has_linked_ltoir), found)
 
 
 def library_version():

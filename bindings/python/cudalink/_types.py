@@ -27,13 +27,14 @@ class Logs(NamedTuple):
 
 
 class LibraryInfo(NamedTuple):
-    """The nvJitLink that would be used. `version` is None if the library does not tell it."""
+    """The library that would be used. `version` is None if the library does not tell it; `backend` is "nvjitlink" or "driver"."""
 
     path: str
     found_by: str
     version: tuple[int, int] | None
     has_version: bool
     has_linked_ltoir: bool
+    backend: str
 
 
 class CudalinkError(Exception):

@@ -83,6 +83,8 @@ cdef extern from "cudalink.h":
         uint32_t version_minor
         uint32_t has_version
         uint32_t has_linked_ltoir
+        cl_backend backend
+        uint32_t reserved
 
     enum:
         CL_RESULT_OK
@@ -137,6 +139,7 @@ cdef extern from "cudalink.h":
         CL_LOG_ERROR
         CL_LOG_INFO
         CL_LOG_PLAN
+        CL_LOG_OUTPUT
         CL_SEVERITY_ERROR
         CL_SEVERITY_WARNING
         CL_TRISTATE_UNSET

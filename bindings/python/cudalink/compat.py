@@ -189,5 +189,4 @@ class Linker:
     @classmethod
     def which_backend(cls) -> str:
         """The backend that would be used; an exception if there is none."""
-        _cudalink.query_library()
-        return "nvJitLink"
+        return "nvJitLink" if _cudalink.query_library().backend == "nvjitlink" else "driver"

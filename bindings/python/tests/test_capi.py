@@ -56,7 +56,7 @@ def test_all_of_the_header_is_declared():
 @pytest.mark.parametrize(("old", "new"), [
     ("cl_linker_complete(cl_linker *linker) noexcept nogil", "cl_linker_complete(const cl_linker *linker) noexcept nogil"),
     ("cl_linker_destroy(cl_linker *linker) noexcept nogil", "cl_linker_destroy(cl_linker *linker)"),
-    ("        uint32_t reserved\n", ""),
+    ("        uint32_t has_linked_ltoir\n", ""),
     ("        int32_t backend_code", "        uint32_t backend_code"),
     ("        CL_RESULT_PANIC\n", ""),
     ("ctypedef uint32_t cl_severity", "ctypedef int32_t cl_severity"),

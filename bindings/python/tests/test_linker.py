@@ -287,15 +287,30 @@ def test_describe():
         cudalink.describe(5)
 
 
+def test_what_a_relocatable_output_leaves_undefined_is_told():
+    partial = link(PAIR[:1], relocatable=True)
+    assert (partial.kernels, partial.undefined) == (("kernel",), ("helper",))
+    assert link(PAIR).undefined == ()
+
+
 def test_query_library():
     found = cudalink.query_library()
-    assert found.version == (13, 5) and found.has_version and found.has_linked_ltoir
+    assert found.version == (13, 5) and found.has_version and found.has_linked_ltoir and found.backend == "nvjitlink"
     assert cudalink.query_library(found.path)[0] == found.path
     with pytest.raises(cudalink.LibraryError, match="/nowhere") as caught:
         cudalink.query_library("/nowhere")
     assert caught.value.result == "library_unusable"
     with pytest.raises(TypeError):
         cudalink.query_library(5)
+    with pytest.raises(ValueError, match="backend"):
+        cudalink.query_library(backend="none")
+
+
+def test_the_driver_is_what_is_queried_where_it_is_asked_for():
+    try:
+        assert cudalink.query_library(backend="driver").backend == "driver"
+    except cudalink.LibraryError as error:
+        assert error.result == "driver_not_found" and "libcuda.so.1" in str(error)
 
 
 def test_a_fatal_input_is_refused_before_nvjitlink_sees_it():

@@ -103,9 +103,9 @@ enum class optimization_level : std::uint32_t {
   unset = CL_OPTIMIZATION_UNSET,
   /** `-O0` */
   o0 = CL_OPTIMIZATION_O0,
-  /** `-O1`; nvJitLink before 12.3 only */
+  /** `-O1`; nvJitLink before 12.3, and the CUDA driver */
   o1 = CL_OPTIMIZATION_O1,
-  /** `-O2`; nvJitLink before 12.3 only */
+  /** `-O2`; nvJitLink before 12.3, and the CUDA driver */
   o2 = CL_OPTIMIZATION_O2,
   /** `-O3` */
   o3 = CL_OPTIMIZATION_O3
@@ -712,8 +712,8 @@ class linker {
 
 /**
  * Says which library links (cl_library_query, which also says where it is searched for): the nvJitLink that is found first, or the CUDA driver
- * where there is none or `backend` asks for it. It is searched for and opened; nothing is linked. Of the options `backend` and `library_path` count. If `message_out` is not null, the sentence of a failure is written there, and
- * nothing on success.
+ * where there is none or `backend` asks for it. It is searched for and opened; nothing is linked or initialised. Of the options `backend` and
+ * `library_path` count. If `message_out` is not null, the sentence of a failure is written there, and nothing on success.
  *
  * Results: CL_RESULT_LIBRARY_NOT_FOUND (the message lists every place tried), LIBRARY_UNUSABLE (the message keeps the loader's reason),
  * DRIVER_NOT_FOUND, and those of linker::try_create. Any thread may call it.

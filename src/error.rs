@@ -37,7 +37,7 @@ pub enum ResultClass {
     UnsupportedOption = 25,
     /// The library found does not know the architecture.
     UnsupportedArch = 26,
-    /// No nvJitLink was found; the message lists every place that was tried.
+    /// No nvJitLink was found, and the CUDA driver cannot do the job; the message lists every place that was tried.
     LibraryNotFound = 40,
     /// The library that was named cannot be used; the message keeps the loader's reason.
     LibraryUnusable = 41,
@@ -191,6 +191,11 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// A warning about the link as a whole.
+    pub fn warning_about_the_link(message: String) -> Self {
+        Self { input: None, ..Self::warning(ResultClass::Ok, "", message) }
+    }
+
     /// A warning about an input.
     pub fn warning(result: ResultClass, input: &str, message: String) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Links CUDA device code at run time behind a C ABI that stays the same whatever nvJitLink is underneath.
+//! Links CUDA device code at run time behind a C ABI that stays the same whatever NVIDIA library is underneath: nvJitLink or the CUDA driver.
 //!
 //! The way through the code is the data's way through the program, and there is no way back:
 //!

@@ -1,5 +1,6 @@
 //! The linker: collects inputs, asks the policy once, gives the plan to one backend.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use crate::error::{Diagnostic, Error, Result, ResultClass};
 use crate::input::{Input, InputKind, members_beside};
 use crate::options::{Backend, LinkOptions, OutputKind};
 use crate::output::Output;
+use crate::policy::table::OptionId;
 use crate::policy::{self, Action, Decision, LinkBy, LinkSymbols, Plan, PlannedBackend, Request};
 
 /// One link. `add` until everything is there, `complete` once, then read.
@@ -83,7 +85,7 @@ impl Linker {
             let bytes = result.map_err(|error| {
                 let (error, more) = symbols.explain_failure(error);
                 linker.diagnostics.extend(more);
-                error
+                linker.plan.as_ref().map_or(error.clone(), |plan| why_the_driver(plan, error))
             })?;
             let output = Output::checked(kind, target, bytes)?;
             symbols.missing_kernels(&linker.options, &output.symbols().kernels)?;
@@ -160,6 +162,9 @@ impl Linker {
         };
         self.diagnostics.extend(if driver_counts { of_driver } else { of_nvjitlink });
         let ((mut plan, job, symbols), changed) = chosen?;
+        if let Some(decision) = &changed {
+            self.diagnostics.push(Diagnostic::warning_about_the_link(decision.reason.clone()));
+        }
         plan.decisions.extend(by_variable.into_iter().chain(changed));
         Ok((plan, job, symbols))
     }
@@ -167,7 +172,8 @@ impl Linker {
     /// What one backend would do.
     fn attempt(&self, by: LinkBy, environment: &SearchEnvironment, warnings: &mut Vec<Diagnostic>) -> Result<(Plan, Job, LinkSymbols)> {
         let library_path = self.options.library_path.as_deref();
-        let unused_library = library_path.filter(|_| by == LinkBy::Driver).map(|path| Decision {
+        let named_library = library_path.or(environment.variable.as_deref().map(Path::new));
+        let unused_library = named_library.filter(|_| by == LinkBy::Driver).map(|path| Decision {
             rule: "no_library",
             option: "library".to_owned(),
             action: Action::Dropped,
@@ -176,7 +182,7 @@ impl Linker {
         let request = Request::new(&self.options, &self.inputs, by, warnings)?;
         if let Some((input, part)) = request.finished() {
             // A library that is named must be one, also where it has nothing to do.
-            if by == LinkBy::Nvjitlink && library_path.is_some() {
+            if by == LinkBy::Nvjitlink && named_library.is_some() {
                 nvjitlink::find(library_path, environment).found?;
             }
             let output = input.part_bytes(part)?.into_owned();
@@ -187,11 +193,12 @@ impl Linker {
         match by {
             LinkBy::Nvjitlink => {
                 let (library, mut plan) = choose_library(&request, library_path, environment)?;
-                if plan.output == OutputKind::Cubin
+                let is_loaded = plan.output == OutputKind::Cubin && self.options.get_bool(OptionId::Relocatable) != Some(true);
+                if is_loaded
                     && let Some(driver) = Driver::for_remarks()
                     && let Some(decision) = policy::newer_than_driver(library.facts(), driver.facts())
                 {
-                    warnings.push(Diagnostic { input: None, ..Diagnostic::warning(ResultClass::Ok, "", decision.reason.clone()) });
+                    warnings.push(Diagnostic::warning_about_the_link(decision.reason.clone()));
                     plan.decisions.push(decision);
                 }
                 Ok((plan, Job::Link(library), request.into_symbols()))
@@ -231,6 +238,19 @@ enum Job {
     Give(Vec<u8>),
 }
 
+/// Where the driver was only the second choice and does not work at all, what kept the first from it is what the caller has to know.
+fn why_the_driver(plan: &Plan, error: Error) -> Error {
+    let decision = plan.decisions.iter().find(|decision| decision.rule == policy::DRIVER_FOR_THE_JOB);
+    match decision {
+        Some(decision) if error.class() == ResultClass::DriverError => {
+            let mut diagnostic = error.diagnostic().clone();
+            diagnostic.message = format!("{}\nand {}", diagnostic.message, decision.reason);
+            diagnostic.into()
+        }
+        _ => error,
+    }
+}
+
 /// The first library found that can do the job. One that was named is the only one.
 ///
 /// Fails as the search does, or with what the newest of the libraries found lacks.
@@ -260,26 +280,32 @@ fn choose_library(request: &Request<'_>, explicit: Option<&Path>, environment: &
     }
 }
 
-/// Which backend is asked for: by the options, or else by the variable, which is told. An nvJitLink that is named is asked for, by the options before
-/// the variable is looked at.
+/// Which backend is asked for: by the options, or else by the variable, which is told either way. An nvJitLink that is named is asked for.
 ///
-/// Fails with bad_option_value if the variable names no backend.
+/// Fails with bad_option_value if the variable counts and names no backend.
 pub fn asked_backend(options: &LinkOptions, environment: &SearchEnvironment) -> Result<(Backend, Option<Decision>)> {
-    let mut asked = options.backend;
-    if asked == Backend::Auto && options.library_path.is_some() {
-        return Ok((Backend::Nvjitlink, None));
-    }
-    let mut decision = None;
-    if let (Backend::Auto, Some(name)) = (asked, &environment.backend) {
-        let name = name.to_string_lossy();
-        asked = Backend::named(&name).ok_or_else(|| {
+    let by_options = match options.backend {
+        Backend::Auto if options.library_path.is_some() => Some(Backend::Nvjitlink),
+        Backend::Auto => None,
+        backend => Some(backend),
+    };
+    let without = by_options.unwrap_or(if environment.variable.is_some() { Backend::Nvjitlink } else { Backend::Auto });
+    let Some(name) = environment.backend.as_deref().map(OsStr::to_string_lossy) else { return Ok((without, None)) };
+    let named = Backend::named(&name);
+    let decide = |action, and: &str| {
+        let reason = format!("{BACKEND_VARIABLE} is {name}{and}");
+        Some(Decision { rule: "backend_by_variable", option: "backend".to_owned(), action, reason })
+    };
+    match (by_options, named) {
+        (Some(asked), named) if named == Some(asked) || named == Some(Backend::Auto) => Ok((asked, None)),
+        (Some(asked), _) => Ok((asked, decide(Action::Dropped, ", and the options ask for another"))),
+        (None, Some(Backend::Auto)) => Ok((without, None)),
+        (None, Some(named)) => Ok((named, decide(Action::Changed, ""))),
+        (None, None) => {
             let known = Backend::NAMES.map(|(name, _)| name).join(", ");
-            Error::new(ResultClass::BadOptionValue, format!("{BACKEND_VARIABLE} is '{name}', which is none of {known}"))
-        })?;
-        let reason = format!("{BACKEND_VARIABLE} is {name}");
-        decision = Some(Decision { rule: "backend_by_variable", option: "backend".to_owned(), action: Action::Changed, reason });
+            Err(Error::new(ResultClass::BadOptionValue, format!("{BACKEND_VARIABLE} is '{name}', which is none of {known}")))
+        }
     }
-    Ok((if asked == Backend::Auto && environment.variable.is_some() { Backend::Nvjitlink } else { asked }, decision))
 }
 
 /// Copies an input, with room for what PTX gets at its end. Fails with out_of_memory.

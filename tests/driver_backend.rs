@@ -280,7 +280,7 @@ fn every_failure_has_its_class_and_everything_is_released() {
         ("cuInit", 999, "driver_error"),
         ("cuCtxGetCurrent", 4, "driver_error"),
         ("cuDeviceGet", 101, "driver_error"),
-        ("cuDevicePrimaryCtxRetain", 2, "driver_error"),
+        ("cuDevicePrimaryCtxRetain", 2, "out_of_memory"),
         ("cuCtxPushCurrent", 201, "driver_error"),
         ("cuLinkCreate", 1, "link_failed"),
         ("cuLinkCreate", 2, "out_of_memory"),
@@ -435,7 +435,7 @@ fn every_option_reaches_the_driver_or_is_refused() {
         ("split_compile", "-split-compile=2", None),
         ("split_compile_extended", "-split-compile-extended=2", None),
         ("jump_table_density", "-jump-table-density=2", None),
-        ("no_cache", "-no-cache", Some("14=0")),
+        ("no_cache", "-no-cache", None),
         ("no_cache", "-no-cache=false", Some("")),
         ("device_stack_protector", "-device-stack-protector", None),
         ("time", "-time", None),
@@ -468,10 +468,10 @@ fn every_option_reaches_the_driver_or_is_refused() {
 
 #[test]
 fn options_come_together_in_the_order_of_the_table() {
-    let flags = ["-verbose", "-no-cache", "-maxrregcount=64", "-lineinfo", "-O1", "-arch=sm_80"];
+    let flags = ["-verbose", "-maxrregcount=64", "-lineinfo", "-O1", "-arch=sm_80"];
     let link = Stub::new().link(&[], &[&flags[..], &[&file("12.0/helper.ptx")]].concat());
-    assert_eq!(link.call("cuLinkCreate"), "cuLinkCreate 1 9=80 7=1 13=1 0=64 14=0 12=1");
-    let told = ["TARGET=80", "OPTIMIZATION_LEVEL=1", "GENERATE_LINE_INFO=1", "MAX_REGISTERS=64", "CACHE_MODE=0", "LOG_VERBOSE=1"];
+    assert_eq!(link.call("cuLinkCreate"), "cuLinkCreate 1 9=80 7=1 13=1 0=64 12=1");
+    let told = ["TARGET=80", "OPTIMIZATION_LEVEL=1", "GENERATE_LINE_INFO=1", "MAX_REGISTERS=64", "LOG_VERBOSE=1"];
     assert_eq!(link.json["plan"]["options"], json!(told.map(|option| format!("CU_JIT_{option}"))));
 }
 
@@ -536,7 +536,7 @@ fn the_warnings_are_those_of_who_links() {
     if machine_has_no_nvjitlink() {
         let report = Stub::new().explain(&[], &["-arch=sm_80", &file("12.4/kernel.lto.o")]);
         assert_eq!((&report["result"], &report["plan"]["backend"]), (&json!("ok"), &json!("driver")), "{report:#}");
-        assert_eq!(report["diagnostics"].as_array().unwrap().len(), 1, "{report:#}");
+        assert_eq!(report["diagnostics"].as_array().unwrap().len(), 2, "{report:#}");
         has(report["diagnostics"][0]["message"].as_str().unwrap(), &["the CUDA driver does not link LTO-IR"]);
     }
 }
@@ -633,11 +633,20 @@ fn the_backend_is_chosen_by_what_is_asked_what_is_here_and_what_it_can() {
         assert_eq!((report["result"].as_str().unwrap(), report["plan"]["backend"].as_str()), case.expected(), "{case:?}: {report:#}");
 
         let is_fallback = case.asked() == "auto" && !case.nvjitlink_here;
-        let names_both = report["message"].as_str().unwrap().contains("and the CUDA driver: ");
+        let message = report["message"].as_str().unwrap();
+        let names_both = message.contains("no nvJitLink was found") && message.contains("CUDA driver");
         assert_eq!(names_both, is_fallback && report["result"] != "ok", "{case:?}: {report:#}");
         if report["result"] == "ok" {
-            assert_eq!(decision(&report, "backend_by_variable").is_some(), case.variable_counts(), "{case:?}: {report:#}");
+            let by_variable = decision(&report, "backend_by_variable").map(|decision| decision["action"].as_str().unwrap());
+            let expected = match (case.variable_counts(), case.variable) {
+                (_, "" | "auto") => None,
+                (true, _) => Some("changed"),
+                (false, variable) => (variable != case.option).then_some("dropped"),
+            };
+            assert_eq!(by_variable, expected, "{case:?}: {report:#}");
             assert_eq!(decision(&report, "driver_for_the_job").is_some(), is_fallback, "{case:?}: {report:#}");
+            let warned = report["diagnostics"].as_array().unwrap().iter().any(|found| found["severity"] == "warning");
+            assert_eq!(warned, is_fallback, "{case:?}: {report:#}");
         }
         let needs_no_driver = case.is_ltoir && case.asked() == "driver" || case.asked() == "nvjitlink" && !case.nvjitlink_here;
         let calls = calls(&stub.log());
@@ -662,7 +671,7 @@ fn the_driver_links_what_the_nvjitlink_here_cannot() {
     // What is too new for both is told of both.
     let report = stub.explain(&[("CUDA_HOME", &home)], &["-arch=sm_80", &file("13.5/kernel.ptx")]);
     assert_eq!(report["result"], "input_too_new", "{report:#}");
-    has(report["message"].as_str().unwrap(), &["nvJitLink 12.4", "and the CUDA driver: ", "the CUDA driver 13.0"]);
+    has(report["message"].as_str().unwrap(), &["nvJitLink 12.4", "\nand ", "the CUDA driver 13.0"]);
     // An nvJitLink that is named is the only one.
     let named = nvjitlink("12.4.127");
     let report = stub.explain(&[("CUDALINK_NVJITLINK", named.to_str().unwrap())], &["-arch=sm_80", &file("13.0/kernel.ptx")]);
@@ -702,10 +711,46 @@ fn a_library_path_counts_before_the_variable() {
     let stub = Stub::new();
     let arguments = ["-arch=sm_80", "--library", &library, "--backend", "auto", &file("12.0/kernel.ptx")];
     let report = stub.explain(&[("CUDALINK_BACKEND", "driver")], &arguments);
-    assert_eq!((&report["plan"]["backend"], decision(&report, "backend_by_variable")), (&json!("nvjitlink"), None), "{report:#}");
+    assert_eq!(report["plan"]["backend"], "nvjitlink", "{report:#}");
+    assert_eq!(decision(&report, "backend_by_variable").unwrap()["action"], "dropped", "{report:#}");
     let report =
         stub.explain(&[("CUDALINK_BACKEND", "driver"), ("CUDALINK_NVJITLINK", &library)], &["-arch=sm_80", &file("12.0/kernel.ptx")]);
     assert_eq!(report["plan"]["backend"], "driver", "{report:#}");
+    has(reason(&report, "no_library"), &[&library]);
+}
+
+/// The driver is the second choice only: that it cannot link either is half of what a caller has to know.
+#[test]
+fn a_driver_without_a_device_does_not_hide_that_nvjitlink_is_missing() {
+    if machine_has_no_nvjitlink() {
+        let stub = Stub::new();
+        let (report, status) = json(
+            stub.tool(&["link", "--json", "-arch=sm_80", "-o", "/dev/null", &file("12.0/kernel.ptx")]).env("FAKE_CUDA_FAIL", "cuInit=100"),
+        );
+        assert_eq!((&report["result"], status), (&json!("driver_error"), 1), "{report:#}");
+        has(report["message"].as_str().unwrap(), &["cuInit answered 100", "no nvJitLink was found"]);
+    }
+}
+
+/// Driver 580 compiles for what the toolkit of its release has dropped (measured on one).
+#[test]
+fn the_driver_of_cuda_13_0_knows_more_than_the_toolkit() {
+    let stub = Stub::new();
+    let result = |version: &str, arch: &str| {
+        let unit = stub.0.path().join("low.ptx");
+        fs::write(&unit, ".version 8.0\n.target sm_50\n.address_size 64\n.visible .entry kernel() { ret; }\n").unwrap();
+        stub.explain(&[("FAKE_CUDA_VERSION", version), ("CUDALINK_BACKEND", "driver")], &[arch, unit.to_str().unwrap()])["result"].clone()
+    };
+    for (version, arch, expected) in [
+        ("13000", "-arch=sm_70", "ok"),
+        ("13000", "-arch=sm_50", "ok"),
+        ("13000", "-arch=sm_62", "unsupported_arch"),
+        ("13010", "-arch=sm_70", "unsupported_arch"),
+        ("12040", "-arch=sm_70", "ok"),
+        ("12040", "-arch=sm_100", "unsupported_arch"),
+    ] {
+        assert_eq!(result(version, arch), expected, "{version} {arch}");
+    }
 }
 
 #[test]
@@ -763,7 +808,8 @@ fn doctor_tells_what_the_driver_refuses() {
     let stub = Stub::new();
     for call in ["cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute"] {
         let fail = format!("{call}=100");
-        let (doctor, _) = json(stub.tool(&["doctor", "--json"]).env("FAKE_CUDA_FAIL", &fail));
+        let (doctor, status) = json(stub.tool(&["doctor", "--json"]).env("FAKE_CUDA_FAIL", &fail).env("CUDALINK_BACKEND", "driver"));
+        assert_eq!((&doctor["choice"]["backend"], &doctor["result"], status), (&Value::Null, &json!("driver_error"), 1), "{doctor:#}");
         let driver = &doctor["driver"];
         assert_eq!((&driver["result"], &driver["version"]), (&json!("driver_error"), &json!("13.0")), "{doctor:#}");
         has(driver["message"].as_str().unwrap(), &[call, "100 CUDA_ERROR_NO_DEVICE"]);

@@ -276,7 +276,7 @@ fn nvjitlink_links_where_it_can_and_the_driver_where_only_it_can() {
         (Auto, "", ptx, none, none, "library_not_found", false),
         // What this nvJitLink cannot do and the driver can.
         (Auto, "-O1", ptx, v13_5, v12_0, "driver", true),
-        (Auto, "-no-cache", ptx, v12_0, v12_0, "driver", true),
+        (Auto, "-no-cache", ptx, v12_0, v12_0, "unsupported_option", false),
         (Auto, "", new, v12_9, v13_5, "driver", true),
         (Auto, "", new, v12_9, v12_9, "input_too_new", false),
         (Auto, "-split-compile=2", ptx, v12_0, v13_5, "unsupported_option", false),
@@ -320,13 +320,12 @@ fn an_option_reaches_the_driver_or_is_refused() {
         options_of(&request.plan(&driver_facts(Version::new(13, 0))).unwrap())
     };
     assert_eq!(
-        plan(&["-arch=sm_90a", "-O2", "-lineinfo", "-maxrregcount=32", "-no-cache", "-verbose"]),
+        plan(&["-arch=sm_90a", "-O2", "-lineinfo", "-maxrregcount=32", "-verbose"]),
         [
             "CU_JIT_TARGET=65626",
             "CU_JIT_OPTIMIZATION_LEVEL=2",
             "CU_JIT_GENERATE_LINE_INFO=1",
             "CU_JIT_MAX_REGISTERS=32",
-            "CU_JIT_CACHE_MODE=0",
             "CU_JIT_LOG_VERBOSE=1"
         ]
     );

@@ -1,4 +1,4 @@
-"""Compiles two units with NVRTC to LTO-IR and links them into one cubin. Needs the wheel nvidia-cuda-nvrtc, and no GPU."""
+"""Compiles two units with NVRTC to LTO-IR and links them into one cubin. Needs the wheel nvidia-cuda-nvrtc or a toolkit, and no GPU."""
 import ctypes
 import sys
 from collections.abc import Sequence
@@ -19,10 +19,15 @@ RESULTS = {"ltoir": "LTOIR", "ptx": "PTX", "cubin": "CUBIN"}
 
 
 def load_nvrtc() -> ctypes.CDLL:
-    """The newest NVRTC of the wheels on the module path; it does not find its builtins by itself."""
+    """The newest NVRTC of the wheels on the module path, which does not find its builtins by itself, or else the system's."""
     folders = [Path(entry, "nvidia") for entry in sys.path]
     found = sorted((path for folder in folders for path in folder.glob("*/lib/libnvrtc.so.*")), reverse=True)
     if not found:
+        for name in ("libnvrtc.so.13", "libnvrtc.so.12"):
+            try:
+                return ctypes.CDLL(name)
+            except OSError:
+                pass
         raise FileNotFoundError("no NVRTC: pip install nvidia-cuda-nvrtc")
     for builtins in found[0].parent.glob("libnvrtc-builtins.so.*"):
         ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use cudalink::backend::driver::Driver;
+use cudalink::backend::driver::{Device, Driver};
 use cudalink::backend::library::{FoundBy, SearchEnvironment};
 use cudalink::backend::nvjitlink::{self, NvJitLink};
 use cudalink::linker::asked_backend;
@@ -334,7 +334,7 @@ fn doctor(matches: &ArgMatches) -> io::Result<bool> {
     let others: Vec<_> = found.map_or(Vec::new(), |(library, _)| nvjitlink::all(&environment, library));
     let driver = Driver::find();
     let devices = driver.as_ref().map_err(Error::clone).and_then(|driver| driver.devices());
-    let choice = choice(&search.found, &driver, &environment);
+    let choice = choice(&search.found, &devices, &environment);
     if matches.get_flag("json") {
         let library = found.map(|(library, found_by)| {
             json!({
@@ -385,13 +385,20 @@ fn doctor(matches: &ArgMatches) -> io::Result<bool> {
 /// Who would link what either backend can, and why.
 fn choice(
     nvjitlink: &Result<(&NvJitLink, FoundBy)>,
-    driver: &Result<&Driver>,
+    devices: &Result<Vec<Device>>,
     environment: &SearchEnvironment,
 ) -> Result<(&'static str, String)> {
     let (asked, by_variable) = asked_backend(&LinkOptions::default(), environment)?;
-    let nvjitlink =
-        || nvjitlink.as_ref().map(|_| ("nvjitlink", "it is here, and does all that the driver does".to_owned())).map_err(Error::clone);
-    let driver = || driver.as_ref().map(|_| ("driver", "it is asked for".to_owned())).map_err(Error::clone);
+    let nvjitlink = || match nvjitlink {
+        Ok((_, FoundBy::Variable)) => Ok(("nvjitlink", "it is named, so the driver is not asked".to_owned())),
+        Ok(_) => Ok(("nvjitlink", "it is here; the driver is asked for what it cannot do".to_owned())),
+        Err(error) => Err(error.clone()),
+    };
+    let driver = || match devices {
+        Ok(devices) if devices.is_empty() => Err(Error::new(ResultClass::DriverError, "the CUDA driver has no device to link with")),
+        Ok(_) => Ok(("driver", "it is asked for".to_owned())),
+        Err(error) => Err(error.clone()),
+    };
     let ((backend, reason), changed) = choose(asked, nvjitlink, driver)?;
     let reason = by_variable.or(changed).map_or(reason, |decision| decision.reason);
     Ok((backend, beginning(&reason).to_owned()))

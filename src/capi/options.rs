@@ -28,7 +28,8 @@ pub const CL_OUTPUT_LTOIR: cl_output_kind = 3;
 /// Who links. The plan says who did, and why. One of `CL_BACKEND_AUTO`, `CL_BACKEND_NVJITLINK`, `CL_BACKEND_DRIVER`.
 pub type cl_backend = u32;
 /// What the variable `CUDALINK_BACKEND` says (`nvjitlink` or `driver`), else nvJitLink where it can do the job, else the CUDA driver. An nvJitLink
-/// that is named is the only one asked: by `library_path`, which counts before that variable, or by the variable `CUDALINK_NVJITLINK`.
+/// that is named is the only one asked: by `library_path`, which counts before that variable, or by the variable `CUDALINK_NVJITLINK`, which counts
+/// after it. A plan by the driver that was not asked for tells why, and so does a warning.
 pub const CL_BACKEND_AUTO: cl_backend = 0;
 /// nvJitLink.
 pub const CL_BACKEND_NVJITLINK: cl_backend = 1;
@@ -43,9 +44,9 @@ pub type cl_optimization = u32;
 pub const CL_OPTIMIZATION_UNSET: cl_optimization = 0;
 /// `-O0`
 pub const CL_OPTIMIZATION_O0: cl_optimization = 1;
-/// `-O1`; nvJitLink before 12.3 only
+/// `-O1`; nvJitLink before 12.3, and the CUDA driver
 pub const CL_OPTIMIZATION_O1: cl_optimization = 2;
-/// `-O2`; nvJitLink before 12.3 only
+/// `-O2`; nvJitLink before 12.3, and the CUDA driver
 pub const CL_OPTIMIZATION_O2: cl_optimization = 3;
 /// `-O3`
 pub const CL_OPTIMIZATION_O3: cl_optimization = 4;
@@ -88,7 +89,8 @@ pub struct cl_linker_options {
     pub struct_size: usize,
     /// The architecture to link for, such as "sm_90", "sm_90a" or "sm_100f"; for PTX output also "compute_90". Required. (`-arch=`)
     pub arch: *const c_char,
-    /// The nvJitLink to use and no other; NULL searches for one, see `cl_library_query`.
+    /// The nvJitLink to use and no other; NULL searches for one, see `cl_library_query`. Not looked at where `backend` is `CL_BACKEND_DRIVER`, which
+    /// the plan tells.
     pub library_path: *const c_char,
     /// Who links.
     pub backend: cl_backend,
@@ -151,7 +153,7 @@ pub struct cl_linker_options {
     /// How many there are.
     pub flag_count: usize,
     /// Flags that nvJitLink gets as they are, for what cudalink does not know. Nothing checks them beyond that they are none of the
-    /// options above, and there are strings that make nvJitLink end the process.
+    /// options above, and there are strings that make nvJitLink end the process. The CUDA driver takes none: `CL_RESULT_UNSUPPORTED_OPTION`.
     pub pass_through: *const *const c_char,
     /// How many there are.
     pub pass_through_count: usize,

@@ -41,7 +41,7 @@ fn end_ptx(text: &mut Vec<u8>) {
     text.push(0);
 }
 
-/// The kinds of image that every nvJitLink reads.
+/// The kinds of image that every nvJitLink reads; the driver reads all but LTO-IR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceKind {
     /// One cubin.

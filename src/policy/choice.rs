@@ -4,6 +4,9 @@ use super::plan::{Action, Decision};
 use crate::error::{Error, Result, ResultClass};
 use crate::options::Backend;
 
+/// The rule that tells why it is not nvJitLink.
+pub const DRIVER_FOR_THE_JOB: &str = "driver_for_the_job";
+
 /// What one backend would do: `T` holds its plan.
 ///
 /// Neither is asked unless its answer counts, so that nothing is opened for nothing.
@@ -31,15 +34,15 @@ pub fn choose<T>(
     match driver() {
         Ok(plan) => {
             let reason = format!("nvJitLink does not link this: {refusal}");
-            Ok((plan, Some(Decision { rule: "driver_for_the_job", option: "backend".to_owned(), action: Action::Changed, reason })))
+            Ok((plan, Some(Decision { rule: DRIVER_FOR_THE_JOB, option: "backend".to_owned(), action: Action::Changed, reason })))
         }
-        Err(too) => Err(also_refused(refusal, &too)),
+        Err(driver_refusal) => Err(both_refused(refusal, &driver_refusal)),
     }
 }
 
 /// nvJitLink's reason, with the driver's after it.
-fn also_refused(refusal: Error, driver: &Error) -> Error {
+fn both_refused(refusal: Error, driver: &Error) -> Error {
     let mut diagnostic = refusal.diagnostic().clone();
-    diagnostic.message = format!("{}\nand the CUDA driver: {driver}", diagnostic.message);
+    diagnostic.message = format!("{}\nand {driver}", diagnostic.message);
     diagnostic.into()
 }

@@ -16,7 +16,7 @@ use serde::{Serialize, Serializer};
 
 use crate::release;
 
-pub use choice::choose;
+pub use choice::{DRIVER_FOR_THE_JOB, choose};
 pub use plan::{Action, Decision, LibraryFacts, LinkerLibrary, Plan, PlannedBackend, PlannedImage, PlannedOption};
 pub use request::{LinkBy, Request};
 pub use rules::newer_than_driver;

@@ -87,7 +87,7 @@ pub enum Action {
 pub struct Decision {
     /// The rule's name.
     pub rule: &'static str,
-    /// What it is about: an option in nvJitLink's spelling, an input, or `library`.
+    /// What it is about: an option in nvJitLink's spelling, an input, `library`, `backend` or `cache`.
     pub option: String,
     /// What was done.
     pub action: Action,

@@ -1,4 +1,4 @@
-//! What one release of nvJitLink needs or lacks: one function a rule, each with the reason and where it is known from.
+//! What one release of nvJitLink or of the CUDA driver needs or lacks: one function a rule, each with the reason and where it is known from.
 //!
 //! "measured" is: asked of the real library of each release from 12.0 to 13.5, in a process of its own.
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result, ResultClass};
 use crate::input::{Compression, Input, Part, PartKind, Piece};
 use crate::options::{LinkOptions, OutputKind, Value};
 
-use cudarc::driver::sys::{CU_COMPUTE_ACCELERATED_TARGET_BASE, CU_COMPUTE_FAMILY_TARGET_BASE, CUjit_cacheMode};
+use cudarc::driver::sys::{CU_COMPUTE_ACCELERATED_TARGET_BASE, CU_COMPUTE_FAMILY_TARGET_BASE};
 
 /// The target is one that the release knows (measured: a link for each). A release that is not in the table may know more.
 pub fn arch_is_known(target: Arch, library: &LibraryFacts) -> Result<()> {
@@ -19,7 +19,10 @@ pub fn arch_is_known(target: Arch, library: &LibraryFacts) -> Result<()> {
     let asked = target.to_string();
     let name = asked.split_once('_').map_or(asked.as_str(), |(_, name)| name);
     let known = targets_of(version);
-    if known.contains(&name) {
+    // Driver 580, which is of CUDA 13.0, still compiles for what that toolkit has dropped, but for two of Tegra (measured: 50 to 121).
+    let is_driver_580 = library.linker == LinkerLibrary::Driver && version == Version::new(13, 0);
+    let still_known = is_driver_580 && !["53", "62"].contains(&name) && targets_of(Version::new(12, 9)).contains(&name);
+    if known.contains(&name) || still_known {
         return Ok(());
     }
     let text = format!("{} does not know {target}; it knows sm_{{{}}}", library.describe(), known.join(","));
@@ -175,11 +178,9 @@ pub fn driver_gives_cubins(options: &LinkOptions) -> Result<()> {
 
 /// The driver's own spelling of an option (cuda.h, `CUjit_option`).
 pub fn jit_option(row: &OptionRow, value: &Value, library: &LibraryFacts) -> Result<PlannedOption> {
-    let lacks = |what: &str| unsupported(library, &format!("{what}, which only nvJitLink has"));
+    let lacks = |what: &str| unsupported(library, &format!("{what}, which is an option of nvJitLink"));
     let option = row.driver.ok_or_else(|| lacks(row.spelling))?;
     let value = match value {
-        // CU_JIT_CACHE_MODE is the one switch whose "on" is a zero: CU_JIT_CACHE_OPTION_NONE.
-        Value::Bool(true) if row.id == OptionId::NoCache => CUjit_cacheMode::CU_JIT_CACHE_OPTION_NONE as u32,
         Value::Bool(on) => u32::from(*on),
         Value::Integer(number) => u32::try_from(*number).map_err(|_| lacks(row.spelling))?,
         Value::Choice(choice) => choice.parse().map_err(|_| lacks(row.spelling))?,

@@ -77,7 +77,7 @@ fn findings(gpu: &Gpu, by: &By) -> Result<Vec<String>, String> {
     let info = linked(&["-verbose"])?.linker.logs().info.clone();
     check(info.contains("hungry"), format!("-verbose writes {info:?}"));
 
-    if by.version() >= (12, 5) {
+    if matches!(by, By::Nvjitlink { .. }) && by.version() >= (12, 5) {
         linked(&["-no-cache"])?;
     }
     Ok(findings)

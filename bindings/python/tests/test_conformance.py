@@ -120,16 +120,6 @@ def test_k10_a_handle():
     assert int(linker.handle) != 0
 
 
-@pytest.mark.parametrize("case", ["k11_link_close_link_again", "k13_options_of_the_driver"])
-def test_with_the_driver(case):
-    with cudalink.Linker("sm_80", backend="driver") as linker:
-        linker.add(PAIR[1])
-        try:
-            linker.link()
-        except cudalink.LibraryError as error:
-            pytest.skip("no driver to link with: %s" % error.result)
-
-
 def test_k12_how_flags_are_written():
     options = LinkerOptions(arch="sm_80", debug=True, ftz=True, max_register_count=32)
     assert {b"-arch=sm_80", b"-g", b"-ftz=true", b"-maxrregcount=32"} == set(options.as_bytes("nvjitlink"))

@@ -20,17 +20,32 @@ const CLASSES: &[(CUresult, ResultClass)] = &[
     (CUresult::CUDA_ERROR_UNKNOWN, ResultClass::LinkFailed),
 ];
 
+/// What a caller may do about a number that does not say it.
+const HINTS: &[(CUresult, &str)] = &[
+    (CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, "the input may be of a CUDA release that is newer than the driver's"),
+    (
+        CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
+        "libnvidia-ptxjitcompiler.so.1 is missing; a container gets it with NVIDIA_DRIVER_CAPABILITIES=compute,utility",
+    ),
+];
+
 /// The error for an answer that is not success. `name` is the driver's own for it, empty if it has none.
 pub fn error(library: &LibraryFacts, input: Option<&str>, answer: BackendAnswer, name: &str) -> Error {
     let of_the_link = |code: Code| CLASSES.iter().find(|(known, _)| *known as Code == code).map(|(_, class)| *class);
-    let class = Some(answer.code).filter(|_| answer.call.starts_with("cuLink")).and_then(of_the_link).unwrap_or(ResultClass::DriverError);
+    let is_of_the_link = answer.call.starts_with("cuLink") || answer.code == CUresult::CUDA_ERROR_OUT_OF_MEMORY as Code;
+    let class = Some(answer.code).filter(|_| is_of_the_link).and_then(of_the_link).unwrap_or(ResultClass::DriverError);
+    let hint = HINTS.iter().find(|(known, _)| *known as Code == answer.code).map(|(_, hint)| *hint);
+    let with_hint = |error: Error| match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    };
     if !answer.text.trim().is_empty() {
-        return answer::error(library, input, answer, class);
+        return with_hint(answer::error(library, input, answer, class));
     }
     let what = input.map_or(String::new(), |name| format!(" to '{name}'"));
     let code = format!("{} {name}", answer.code);
     let text = format!("{}: {} answered {}{what}", library.describe(), answer.call, code.trim_end());
-    let error = Error::new(class, text).from_backend(answer);
+    let error = with_hint(Error::new(class, text).from_backend(answer));
     match input {
         Some(input) => error.on_input(input),
         None => error,
@@ -74,6 +89,7 @@ mod tests {
             ("cuLinkAddData", 209, "", ResultClass::ArchMismatch, "unit", None),
             ("cuLinkAddData", 2, "", ResultClass::OutOfMemory, "unit", None),
             ("cuInit", 999, "", ResultClass::DriverError, "unit", None),
+            ("cuDevicePrimaryCtxRetain", 2, "", ResultClass::OutOfMemory, "unit", None),
             ("cuLinkAddData", 221, "", ResultClass::DriverError, "unit", None),
         ] {
             let library = LibraryFacts::driver("libcuda.so.1".into(), Version::new(13, 0));

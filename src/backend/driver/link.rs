@@ -74,8 +74,8 @@ impl Drop for Context<'_> {
 
 /// A state of cuLink, destroyed at the end.
 ///
-/// The driver writes the sizes of the logs back into `values`, into the logs up to the end of destroy, and may read the options until then. So
-/// all of them are reached by raw pointer only while the state lives, and are freed after it.
+/// Up to the end of destroy the driver may read the options, write into the logs, and write their sizes back into `values`. So values and logs are
+/// reached by raw pointer only while the state lives, and all of it is freed after it.
 struct Session<'a> {
     driver: &'a Driver,
     state: CUlinkState,
@@ -159,7 +159,8 @@ fn text(log: *mut [u8]) -> String {
     let log = unsafe { &*log };
     let text = log_text(log);
     // It leaves one byte for the NUL, and may fill that too.
-    if text.len() + 1 >= log.len() { format!("{text}\n(cut by the CUDA driver at {} bytes)", log.len()) } else { text }
+    let is_full = log.iter().position(|byte| *byte == 0).is_none_or(|end| end + 1 >= log.len());
+    if is_full { format!("{text}\n(cut by the CUDA driver at {} bytes)", log.len()) } else { text }
 }
 
 impl Drop for Session<'_> {

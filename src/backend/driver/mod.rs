@@ -27,7 +27,7 @@ const LIBRARY_NAME: &str = "libcuda.so.1";
 type Code = i32;
 
 /// The entry points of the driver; signatures as in cuda.h 12.0. Where a name has a version, it is the one that cuda.h gives the plain
-/// name, and has been since CUDA 7 or before. So `cuGetProcAddress`, which chooses between versions, has nothing to choose.
+/// name, and has been since CUDA 11 or before. So `cuGetProcAddress`, which chooses between versions, has nothing to choose.
 struct EntryPoints {
     init: unsafe extern "C" fn(c_uint) -> Code,
     error_name: unsafe extern "C" fn(Code, *mut *const c_char) -> Code,
@@ -51,7 +51,9 @@ pub struct Driver {
     facts: LibraryFacts,
     path_for_c: CString,
     entry_points: EntryPoints,
-    /// The process in which `cuInit` has succeeded; 0 for none. The driver does not work in a child of it.
+    /// The process that has called `cuInit` first; 0 for none. The driver does not work in a child of it.
+    belongs_to: AtomicU32,
+    /// The process in which `cuInit` has succeeded; 0 for none.
     initialized_in: AtomicU32,
 }
 
@@ -91,9 +93,16 @@ impl Driver {
             let symbols = Symbols::new(&library, "cu");
             // SAFETY: each type is the C signature in cuda.h of that entry point.
             let (entry_points, driver_version) = unsafe { (EntryPoints::fill(&symbols)?, symbols.exactly("DriverGetVersion")?) };
-            let facts = LibraryFacts::driver(path.clone(), version_of(driver_version)?);
+            let version = version_of(driver_version).map_err(|reason| format!("{}: {reason}", path.display()))?;
+            let facts = LibraryFacts::driver(path.clone(), version);
             std::mem::forget(library);
-            Ok(Self { facts, path_for_c: c_string(&path.to_string_lossy()), entry_points, initialized_in: AtomicU32::new(0) })
+            Ok(Self {
+                facts,
+                path_for_c: c_string(&path.to_string_lossy()),
+                entry_points,
+                belongs_to: AtomicU32::new(0),
+                initialized_in: AtomicU32::new(0),
+            })
         })
     }
 
@@ -146,16 +155,22 @@ impl Driver {
     ///
     /// Fails with driver_error, also in a child of the process that initialised it: CUDA does not work there, and some of its calls hang.
     fn initialize(&self) -> Result<()> {
-        let (process, initialized_in) = (process::id(), self.initialized_in.load(Ordering::Relaxed));
-        if initialized_in == process {
+        let process = process::id();
+        if self.initialized_in.load(Ordering::Relaxed) == process {
             return Ok(());
         }
-        // SAFETY: cuInit may be called by any thread at any time; in a child it answers that it is not initialised.
-        let code = if initialized_in == 0 { unsafe { (self.entry_points.init)(0) } } else { NOT_INITIALIZED };
-        self.check("cuInit", code).map_err(|error| match code {
-            NOT_INITIALIZED => error.hint("CUDA does not work in a process forked after its parent used it: start a new one instead"),
-            _ => error,
-        })?;
+        let forked = |error: Error| error.hint("CUDA does not work in a process forked after its parent used it: start a new one instead");
+        // Noted before cuInit is called, since a child must not call it either while a thread of its parent is in it.
+        match self.belongs_to.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed) {
+            Err(owner) if owner != process => {
+                let text = format!("{}: this process was forked after its parent used the driver", self.facts.describe());
+                return Err(forked(Error::new(ResultClass::DriverError, text)));
+            }
+            _ => {}
+        }
+        // SAFETY: cuInit may be called by any thread at any time. Where a parent used CUDA without us, it answers that it is not initialised.
+        let code = unsafe { (self.entry_points.init)(0) };
+        self.check("cuInit", code).map_err(|error| if code == NOT_INITIALIZED { forked(error) } else { error })?;
         self.initialized_in.store(process, Ordering::Relaxed);
         Ok(())
     }
@@ -218,7 +233,7 @@ fn version_of(driver_version: unsafe extern "C" fn(*mut i32) -> Code) -> std::re
     // SAFETY: cuDriverGetVersion writes an int; it needs no initialised driver.
     let code = unsafe { driver_version(&mut number) };
     match u32::try_from(number) {
-        _ if code == STUB_LIBRARY => Err("it is the stub of the CUDA toolkit, which is no driver".to_owned()),
+        _ if code == STUB_LIBRARY => Err("is the stub of the CUDA toolkit, to link programs against, and no driver".to_owned()),
         Ok(number) if code == SUCCESS && number >= 1000 => Ok(Version::new(number / 1000, number % 1000 / 10)),
         _ => Err(format!("does not tell its version: cuDriverGetVersion answered {code}")),
     }

@@ -108,13 +108,20 @@ def test_k17_an_incremental_link_runs(device):
     assert device.run(link([whole], arch=device.arch).cubin, "call") == 42
 
 
+def needs_nvjitlink(*version):
+    if cudalink.query_library().version < version:
+        pytest.skip("needs nvJitLink %d.%d" % version)
+
+
 def test_k18_an_incremental_link_of_ltoir_runs(device):
+    needs_nvjitlink(13, 4)
     first = link([LTO_PAIR[0]], arch=device.arch, relocatable=True, lto=True, output="ltoir").ltoir
     second = link([first, LTO_PAIR[1]], arch=device.arch, relocatable=True, lto=True, output="ltoir").ltoir
     assert device.run(link([second], arch=device.arch, lto=True).cubin, "kernel", 20) == 41
 
 
 def test_k20_a_partial_cubin_of_ltoir_runs(device):
+    needs_nvjitlink(13, 3)
     partial = link([LTO_PAIR[0]], arch=device.arch, relocatable=True, lto=True).cubin
     assert device.run(link([partial, LTO_PAIR[1]], arch=device.arch, lto=True).cubin, "kernel", 20) == 41
 

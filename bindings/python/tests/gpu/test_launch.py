@@ -133,6 +133,7 @@ def test_the_ptx_of_a_link_runs(device):
 
 
 def test_the_cubin_of_cuda_core_s_names_runs_as_its_own(device):
+    pytest.importorskip("cuda.core")
     from cuda.core import Device as CoreDevice
     from cuda.core import LaunchConfig, launch
 

@@ -17,7 +17,7 @@
  *   While cl_linker_complete or cl_library_query runs, no thread may call setenv, and a child that is forked meanwhile must not
  *   call either.
  * Results. Every function that can fail returns a cl_result, CL_RESULT_OK or one class for one mistake, whatever library is
- *   underneath. cl_linker_get_message says in a sentence what the last call that failed found and needs. A getter that fails writes
+ *   underneath. cl_linker_get_message says in a sentence what the last call that failed, but for getters, found and needs. A getter that fails writes
  *   nothing but its size_out.
  * Texts. UTF-8, and ending in a NUL. Sizes are in bytes, and count the NUL of a text.
  * Side effects. Nothing is written to stdout or stderr by cudalink (nvJitLink writes some messages of its own there, and
@@ -118,7 +118,7 @@ enum cl_result
    */
   CL_RESULT_UNSUPPORTED_ARCH = 26,
   /**
-   * No nvJitLink was found; the message lists every place that was tried.
+   * No nvJitLink was found, and the CUDA driver cannot do the job; the message lists every place that was tried.
    */
   CL_RESULT_LIBRARY_NOT_FOUND = 40,
   /**
@@ -285,7 +285,8 @@ typedef struct cl_linker_options {
    */
   const char *arch;
   /**
-   * The nvJitLink to use and no other; NULL searches for one, see `cl_library_query`.
+   * The nvJitLink to use and no other; NULL searches for one, see `cl_library_query`. Not looked at where `backend` is `CL_BACKEND_DRIVER`, which
+   * the plan tells.
    */
   const char *library_path;
   /**
@@ -410,7 +411,7 @@ typedef struct cl_linker_options {
   size_t flag_count;
   /**
    * Flags that nvJitLink gets as they are, for what cudalink does not know. Nothing checks them beyond that they are none of the
-   * options above, and there are strings that make nvJitLink end the process.
+   * options above, and there are strings that make nvJitLink end the process. The CUDA driver takes none: `CL_RESULT_UNSUPPORTED_OPTION`.
    */
   const char *const *pass_through;
   /**
@@ -663,7 +664,8 @@ typedef struct cl_library_info {
 
 /**
  * What the variable `CUDALINK_BACKEND` says (`nvjitlink` or `driver`), else nvJitLink where it can do the job, else the CUDA driver. An nvJitLink
- * that is named is the only one asked: by `library_path`, which counts before that variable, or by the variable `CUDALINK_NVJITLINK`.
+ * that is named is the only one asked: by `library_path`, which counts before that variable, or by the variable `CUDALINK_NVJITLINK`, which counts
+ * after it. A plan by the driver that was not asked for tells why, and so does a warning.
  */
 #define CL_BACKEND_AUTO 0
 
@@ -690,12 +692,12 @@ typedef struct cl_library_info {
 #define CL_OPTIMIZATION_O0 1
 
 /**
- * `-O1`; nvJitLink before 12.3 only
+ * `-O1`; nvJitLink before 12.3, and the CUDA driver
  */
 #define CL_OPTIMIZATION_O1 2
 
 /**
- * `-O2`; nvJitLink before 12.3 only
+ * `-O2`; nvJitLink before 12.3, and the CUDA driver
  */
 #define CL_OPTIMIZATION_O2 3
 

@@ -37,6 +37,10 @@
 #include <utility>
 #include <vector>
 
+#if __cplusplus < 201703L
+#error "cudalink.hpp needs C++17; cudalink.h does with C++11"
+#endif
+
 namespace cudalink {
 
 /** What an input is. A kind that the bytes contradict is CL_RESULT_WRONG_INPUT_KIND. */
@@ -530,11 +534,13 @@ class linker {
   }
 
   /**
-   * Links what was added (cl_linker_complete). The library is searched for here, and opened if it is not yet.
+   * Links what was added (cl_linker_complete). The library is searched for here, and opened if it is not yet. Where the CUDA driver links, the
+   * calling thread's current context is used, and is current again when the call returns.
    *
    * Results that make the linker fail for good: CL_RESULT_NO_INPUTS, MISSING_ARCH, INCOMPATIBLE_OPTIONS, UNSUPPORTED_OPTION,
-   * UNSUPPORTED_ARCH, LIBRARY_NOT_FOUND, LIBRARY_UNUSABLE, and those of the inputs and the link (60 to 75). INVALID_STATE if the linker is
-   * complete or has failed.
+   * UNSUPPORTED_ARCH, LIBRARY_NOT_FOUND, LIBRARY_UNUSABLE, DRIVER_NOT_FOUND, DRIVER_ERROR (also in a process forked after its parent used CUDA),
+   * BAD_OPTION_VALUE (the variable CUDALINK_BACKEND), and those of the inputs and the link (60 to 75). INVALID_STATE if the linker is complete
+   * or has failed.
    */
   [[nodiscard]] cl_result try_complete() noexcept { return cl_linker_complete(get()); }
 

@@ -1,6 +1,6 @@
 /* Links two files of PTX or LTO-IR and says what came out. With cudalink installed where pkg-config finds it:
  *
- *   cc -o link_two link_two.c $(pkg-config --cflags --libs cudalink)
+ *   cc -o link_two link_two.c $(pkg-config --cflags --libs cudalink) -Wl,-rpath,$(pkg-config --variable=libdir cudalink)
  *   ./link_two sm_80 kernel.ptx helper.ptx
  */
 #include <cudalink.h>

@@ -36,6 +36,10 @@ pub fn choose<T>(
             let reason = format!("nvJitLink does not link this: {refusal}");
             Ok((plan, Some(Decision { rule: DRIVER_FOR_THE_JOB, option: "backend".to_owned(), action: Action::Changed, reason })))
         }
+        // That there is no driver is worth telling only to who has nothing to link with.
+        Err(no_driver) if no_driver.class() == ResultClass::DriverNotFound && refusal.class() != ResultClass::LibraryNotFound => {
+            Err(refusal)
+        }
         Err(driver_refusal) => Err(both_refused(refusal, &driver_refusal)),
     }
 }

@@ -41,7 +41,9 @@ def get_include() -> str:
 
 
 def get_library_dir() -> str:
-    """The folder of `libcudalink.so.0.1`, and of a script under the name `libcudalink.so` for the linker's -lcudalink."""
+    """The folder of `libcudalink.so.0.1`, and of a script under the name `libcudalink.so` for the linker's -lcudalink.
+
+    A program that is linked with it needs the folder in its rpath, or in LD_LIBRARY_PATH."""
     return str(_FOLDER / "lib")
 
 

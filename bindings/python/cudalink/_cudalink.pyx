@@ -1,11 +1,11 @@
-# cython: language_level=3, freethreading_compatible=True, embedsignature=True
+# cython: language_level=3, freethreading_compatible=True
 """The C interface as Python objects."""
 import atexit
 import json
 import os
 import threading
-import time
 
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, uint32_t
@@ -26,37 +26,49 @@ KINDS = {
 }
 
 
-# nvJitLink does not survive that its process ends while it links. So the interpreter waits at its end for the links that run, and what a
-# daemon thread starts then does not return. It is counted in C, where no signal handler of Python comes between.
+# nvJitLink does not survive that its process ends while it links. So the interpreter waits at its end for the links that run, and other threads
+# start none then. It is counted and waited for in C, where no signal handler of Python comes between.
 cdef extern from *:
     """
     #include <unistd.h>
-    static int cudalink_running, cudalink_ending;
-    static void cudalink_enter(int is_main) {
+    static int cudalink_running, cudalink_ending, cudalink_forks;
+    /* The number of forks so far, or -1 where no link may start any more. */
+    static int cudalink_enter(int is_main) {
       __atomic_add_fetch(&cudalink_running, 1, __ATOMIC_SEQ_CST);
       if (!is_main && __atomic_load_n(&cudalink_ending, __ATOMIC_SEQ_CST)) {
         __atomic_sub_fetch(&cudalink_running, 1, __ATOMIC_SEQ_CST);
-        for (;;) pause();
+        return -1;
       }
+      return __atomic_load_n(&cudalink_forks, __ATOMIC_SEQ_CST);
     }
-    static int cudalink_leave(int count) { return __atomic_sub_fetch(&cudalink_running, count, __ATOMIC_SEQ_CST); }
-    static void cudalink_end(int ending) { __atomic_store_n(&cudalink_ending, ending, __ATOMIC_SEQ_CST); }
+    /* A child does not count what its parent started. */
+    static void cudalink_leave(int forks) {
+      if (forks == __atomic_load_n(&cudalink_forks, __ATOMIC_SEQ_CST)) __atomic_sub_fetch(&cudalink_running, 1, __ATOMIC_SEQ_CST);
+    }
+    static void cudalink_wait(void) {
+      __atomic_store_n(&cudalink_ending, 1, __ATOMIC_SEQ_CST);
+      while (__atomic_load_n(&cudalink_running, __ATOMIC_SEQ_CST) > 0) usleep(1000);
+    }
+    static void cudalink_forked(void) {
+      __atomic_add_fetch(&cudalink_forks, 1, __ATOMIC_SEQ_CST);
+      __atomic_store_n(&cudalink_running, 0, __ATOMIC_SEQ_CST);
+      __atomic_store_n(&cudalink_ending, 0, __ATOMIC_SEQ_CST);
+    }
     """
-    void cudalink_enter(int is_main) noexcept nogil
-    int cudalink_leave(int count) noexcept nogil
-    void cudalink_end(int ending) noexcept nogil
+    int cudalink_enter(int is_main) noexcept nogil
+    void cudalink_leave(int forks) noexcept nogil
+    void cudalink_wait() noexcept nogil
+    void cudalink_forked() noexcept nogil
 
 
 def wait_for_links():
-    cudalink_end(1)
-    while cudalink_leave(0):
-        time.sleep(0.001)
+    with nogil:
+        cudalink_wait()
 
 
 def forget_links():
     """A child has none of the threads."""
-    cudalink_leave(cudalink_leave(0))
-    cudalink_end(0)
+    cudalink_forked()
 
 
 atexit.register(wait_for_links)
@@ -85,13 +97,20 @@ cdef bytes c_path(str name, value):
     return encoded
 
 
+cdef bint is_path(data) except? -1:
+    """Whether an input is a path, and no buffer."""
+    if isinstance(data, str) and "\n" in data:
+        raise TypeError("a str is a path; PTX is passed as bytes: text.encode()")
+    return isinstance(data, (str, os.PathLike))
+
+
 cdef one_of(str name, value, dict choices):
     """The number of a choice; a bool is none of the integers."""
     if not isinstance(value, bool) and (value is None or isinstance(value, (str, int))) and value in choices:
         return choices[value]
     given = ", ".join(repr(choice) for choice in choices)
     if value is None or isinstance(value, (str, int)) and not isinstance(value, bool):
-        raise ValueError(f"{name} must be one of {given}, not {value!r}")
+        raise error(CL_RESULT_BAD_OPTION_VALUE, f"{name} must be one of {given}, not {value!r}")
     raise TypeError(f"{name} must be one of {given}, not {type(value).__name__}")
 
 
@@ -111,7 +130,7 @@ cdef int32_t number(str name, value, int32_t smallest) except? -99:
         raise TypeError(f"{name} must be int or None, not {type(value).__name__}")
     value = value.__index__()
     if not smallest <= value < 2 ** 31:
-        raise ValueError(f"{name} must be {smallest} or more, and fit 32 bits: {value}")
+        raise error(CL_RESULT_BAD_OPTION_VALUE, f"{name} must be {smallest} or more, and fit 32 bits: {value}")
     return CL_ZERO if value == 0 else value
 
 
@@ -223,14 +242,22 @@ class Output:
 
 
 cdef class Linker:
-    """One link: inputs are added, linked once, and read.
+    """Linker(arch=None, *, library_path=None, backend=None, output="cubin", lto=None, relocatable=None, debug=None, lineinfo=None, ftz=None,
+    prec_div=None, prec_sqrt=None, fma=None, optimize_unused_variables=None, nvvm_latest=None, no_cache=None, device_stack_protector=None, time=None,
+    verbose=None, optimization=None, fast_compile=None, max_register_count=None, split_compile=None, split_compile_extended=None,
+    jump_table_density=None, kernels_used=None, variables_used=None, ptxas_options=None, flags=None, pass_through=None, nvvm_options=None,
+    required_kernels=None, archive_members=None)
+
+    One link: inputs are added, linked once, and read.
 
     The options are the fields of `cl_linker_options`, by their names; None asks for nothing. Threads may share a linker: it does one thing
-    after the other; a child process must not use one that another thread used while it was forked. A linker that failed in `add` or `link`
+    after the other. While any linker links or a library is queried, no other thread may set `os.environ`, and a child that is forked meanwhile must
+    neither link nor query. A linker that failed in `add` or `link`
     has failed for good; what it told can still be read, after `close` too.
     """
     cdef cl_linker *linker
     cdef object lock
+    cdef bint busy
     cdef str output
     cdef tuple found
     cdef object written
@@ -238,7 +265,7 @@ cdef class Linker:
     cdef object __weakref__
 
     def __cinit__(self, *arguments, **keywords):
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.output = "cubin"
         self.found = ()
         self.written = Logs()
@@ -300,10 +327,14 @@ cdef class Linker:
         with self.lock:
             if self.linker is not NULL:
                 raise error(CL_RESULT_INVALID_STATE, "the linker is open already")
-            self.output = output
-            result = cl_linker_create(&options, &self.linker)
-            if result != CL_RESULT_OK:
-                raise self.failure(result)
+            self.begin()
+            try:
+                self.output = output
+                result = cl_linker_create(&options, &self.linker)
+                if result != CL_RESULT_OK:
+                    raise self.failure(result)
+            finally:
+                self.busy = False
 
     def __dealloc__(self):
         cl_linker_destroy(self.linker)
@@ -315,12 +346,25 @@ cdef class Linker:
 
     cdef note(self):
         """Keeps what the linker tells, so that it can be read when it is closed."""
-        self.found = read_diagnostics(self.linker)
-        self.written = Logs(read_log(self.linker, CL_LOG_ERROR), read_log(self.linker, CL_LOG_INFO))
-        self.planned = read_log(self.linker, CL_LOG_PLAN)
+        found = read_diagnostics(self.linker)
+        written = Logs(read_log(self.linker, CL_LOG_ERROR), read_log(self.linker, CL_LOG_INFO))
+        planned = read_log(self.linker, CL_LOG_PLAN)
+        with cython.critical_section(self):
+            self.found = found
+            self.written = written
+            self.planned = planned
 
-    cdef check_open(self):
+    cdef begin(self):
+        """Begins a call, with the lock held. What Python runs in between, a signal handler or a finalizer, cannot begin another one in it."""
+        if self.busy:
+            raise error(CL_RESULT_INVALID_STATE, "the linker is in a call of this thread, which was interrupted")
+        self.busy = True
+
+    cdef begin_open(self):
+        """The same for a call that needs an open linker."""
+        self.begin()
         if self.linker is NULL:
+            self.busy = False
             raise error(CL_RESULT_INVALID_STATE, "the linker is closed")
 
     def __enter__(self):
@@ -341,20 +385,21 @@ cdef class Linker:
         cdef cl_linker *linker
         cdef cl_result result
         cdef Py_buffer view
-        if isinstance(data, str) and "\n" in data:
-            raise TypeError("a str is a path; PTX is added as bytes: text.encode()")
-        if isinstance(data, (str, os.PathLike)):
+        if is_path(data):
             if name is not None:
                 raise TypeError("a file is called by its path; name is for buffers")
             c_name = c_path("path", data)
             pointer = c_name
             with self.lock:
-                self.check_open()
-                linker = self.linker
-                with nogil:
-                    result = cl_linker_add_file(linker, c_kind, pointer)
-                if result != CL_RESULT_OK:
-                    raise self.failure(result)
+                self.begin_open()
+                try:
+                    linker = self.linker
+                    with nogil:
+                        result = cl_linker_add_file(linker, c_kind, pointer)
+                    if result != CL_RESULT_OK:
+                        raise self.failure(result)
+                finally:
+                    self.busy = False
             return
         if name is not None:
             c_name = c_text("name", name)
@@ -362,12 +407,15 @@ cdef class Linker:
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
             with self.lock:
-                self.check_open()
-                linker = self.linker
-                with nogil:
-                    result = cl_linker_add(linker, c_kind, view.buf, view.len, pointer)
-                if result != CL_RESULT_OK:
-                    raise self.failure(result)
+                self.begin_open()
+                try:
+                    linker = self.linker
+                    with nogil:
+                        result = cl_linker_add(linker, c_kind, view.buf, view.len, pointer)
+                    if result != CL_RESULT_OK:
+                        raise self.failure(result)
+                finally:
+                    self.busy = False
         finally:
             PyBuffer_Release(&view)
 
@@ -376,67 +424,84 @@ cdef class Linker:
         cdef cl_linker *linker
         cdef cl_result result
         cdef size_t size = 0
-        cdef cl_output_kind kind = OUTPUTS[self.output]
+        cdef cl_output_kind kind
         cdef bytes data
         cdef char *target
         cdef bint is_main = threading.get_ident() == threading.main_thread().ident
+        cdef int forks
         with nogil:
-            cudalink_enter(is_main)
+            forks = cudalink_enter(is_main)
+        if forks < 0:
+            # The interpreter is ending. That ends this thread too, as it would at its next step.
+            raise SystemExit
         try:
             with self.lock:
-                self.check_open()
-                linker = self.linker
-                with nogil:
-                    result = cl_linker_complete(linker)
-                if result != CL_RESULT_OK:
-                    raise self.failure(result)
-                self.note()
-                result = cl_linker_get_output(linker, kind, NULL, 0, &size)
-                if result == CL_RESULT_OK:
-                    data = PyBytes_FromStringAndSize(NULL, size)
-                    target = PyBytes_AsString(data)
-                    result = cl_linker_get_output(linker, kind, target, size, &size)
-                if result != CL_RESULT_OK:
-                    raise error(result, None)
-                if kind == CL_OUTPUT_PTX:
-                    data = data[:-1]
-                return Output(self.output, data, self.found, self.written, self.planned, read_log(linker, CL_LOG_OUTPUT))
+                self.begin_open()
+                try:
+                    linker = self.linker
+                    kind = OUTPUTS[self.output]
+                    with nogil:
+                        result = cl_linker_complete(linker)
+                    if result != CL_RESULT_OK:
+                        raise self.failure(result)
+                    self.note()
+                    result = cl_linker_get_output(linker, kind, NULL, 0, &size)
+                    if result == CL_RESULT_OK:
+                        data = PyBytes_FromStringAndSize(NULL, size)
+                        target = PyBytes_AsString(data)
+                        result = cl_linker_get_output(linker, kind, target, size, &size)
+                    if result != CL_RESULT_OK:
+                        raise error(result, None)
+                    if kind == CL_OUTPUT_PTX:
+                        data = data[:-1]
+                    return Output(self.output, data, self.found, self.written, self.planned, read_log(linker, CL_LOG_OUTPUT))
+                finally:
+                    self.busy = False
         finally:
-            cudalink_leave(1)
+            cudalink_leave(forks)
 
     def close(self):
         """Frees the linker; it may be called again."""
         cdef cl_linker *linker
         with self.lock:
+            self.begin()
             linker = self.linker
-            self.linker = NULL
+            with cython.critical_section(self):
+                self.linker = NULL
             with nogil:
                 cl_linker_destroy(linker)
+            self.busy = False
 
     @property
     def closed(self):
         """Whether `close` was called."""
-        return self.linker is NULL
+        with cython.critical_section(self):
+            return self.linker is NULL
 
     @property
     def diagnostics(self):
         """What was found up to the last call that linked or failed."""
-        return self.found
+        with cython.critical_section(self):
+            return self.found
 
     @property
     def logs(self):
         """The backend's logs up to the last call that linked or failed."""
-        return self.written
+        with cython.critical_section(self):
+            return self.written
 
     @property
     def plan(self):
         """As in `Output`; None before `link`."""
-        return json.loads(self.planned) if self.planned else None
+        with cython.critical_section(self):
+            planned = self.planned
+        return json.loads(planned) if planned else None
 
     @property
     def handle(self):
         """The address of the `cl_linker`, for calls in C that Python's lock does not know of; 0 when it is closed."""
-        return <size_t>self.linker
+        with cython.critical_section(self):
+            return <size_t>self.linker
 
 
 def describe(data, name=None):
@@ -448,10 +513,14 @@ def describe(data, name=None):
     cdef cl_result result
     cdef bytes description
     cdef char *target = NULL
-    if isinstance(data, (str, os.PathLike)):
-        name = os.fspath(data) if name is None else name
-        with open(data, "rb") as file:
-            data = file.read()
+    if is_path(data):
+        name = os.fsdecode(data) if name is None else name
+        try:
+            with open(data, "rb") as file:
+                data = file.read()
+        except OSError as problem:
+            result = CL_RESULT_FILE_NOT_FOUND if isinstance(problem, FileNotFoundError) else CL_RESULT_IO_ERROR
+            raise error(result, f"'{name}' cannot be read: {problem.strerror}") from problem
     if name is not None:
         c_name = c_text("name", name)
         pointer = c_name

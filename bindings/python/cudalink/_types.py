@@ -1,6 +1,7 @@
 """What the extension hands out, and what it raises."""
 from __future__ import annotations
 
+import errno
 from typing import NamedTuple
 
 
@@ -50,6 +51,8 @@ class CudalinkError(Exception):
         self.code = code
         self.diagnostics = diagnostics
         self.logs = logs
+        if diagnostics and diagnostics[-1].hint:
+            self.add_note("hint: " + diagnostics[-1].hint)
 
     def __str__(self) -> str:
         return self.message
@@ -72,7 +75,14 @@ class LibraryError(CudalinkError, RuntimeError):
 
 
 class InputFileError(CudalinkError, OSError):
-    """An input file that could not be read."""
+    """An input file that could not be read. `filename` is the file; `errno` is known only of one that is not there."""
+
+    def __init__(self, message: str, result: str, code: int, diagnostics: tuple[Diagnostic, ...] = (), logs: Logs = Logs()) -> None:
+        super().__init__(message, result, code, diagnostics, logs)
+        self.args = (message, result, code, diagnostics, logs)
+        self.errno = errno.ENOENT if isinstance(self, FileNotFoundError) else None
+        self.strerror = message
+        self.filename = diagnostics[-1].input if diagnostics else None
 
 
 class InputFileNotFoundError(InputFileError, FileNotFoundError):

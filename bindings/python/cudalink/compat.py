@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import _cudalink
+from ._types import StateError
 
 __all__ = ["Linker", "LinkerOptions", "ObjectCode"]
 
@@ -123,7 +125,7 @@ def _current_arch() -> str | None:
 class Linker:
     """Links object codes into one: `Linker(*object_codes, options=None).link("cubin")`."""
 
-    def __init__(self, *object_codes: ObjectCode, options: LinkerOptions | None = None) -> None:
+    def __init__(self, *object_codes: ObjectCode, options: LinkerOptions | dict[str, Any] | None = None) -> None:
         if not object_codes:
             raise ValueError("at least one ObjectCode is needed")
         for code in object_codes:
@@ -131,7 +133,12 @@ class Linker:
                 raise TypeError("expected ObjectCode, not %s" % type(code).__name__)
             if code.code_type not in _CODE_TYPES:
                 raise ValueError("an ObjectCode of type %r cannot be linked" % code.code_type)
-        options = LinkerOptions() if options is None else options
+        if isinstance(options, dict):
+            options = LinkerOptions(**options)
+        elif options is None:
+            options = LinkerOptions()
+        elif not isinstance(options, LinkerOptions):
+            raise TypeError("options must be LinkerOptions or a dict, not %s" % type(options).__name__)
         self._codes: tuple[ObjectCode, ...] = object_codes
         self._name = options.name or ""
         self._keywords: dict[str, Any] = {"arch": options.arch or _current_arch()}
@@ -142,6 +149,8 @@ class Linker:
             self._keywords[_RENAMED.get(field.name, field.name)] = value
         self._target: Any = "ptx" if options.ptx else "cubin"
         self._wants_ptx = bool(options.ptx)
+        self._lock = threading.Lock()
+        self._linked = False
         self._linker = self._filled(self._target)
 
     def _filled(self, target: Any) -> _cudalink.Linker:
@@ -158,10 +167,14 @@ class Linker:
             raise ValueError("target_type must be one of %s, not %r" % (", ".join(_TARGETS), target_type))
         if self._wants_ptx and target != "ptx":
             raise ValueError("the option ptx asks for PTX, and target_type for %s" % target)
-        if target != self._target and not self.is_closed:
-            self._linker.close()
-            self._linker, self._target = self._filled(target), target
-        output = self._linker.link()
+        with self._lock:
+            if self._linked and not self.is_closed:
+                raise StateError("the linker has linked, or failed to; make a new one for another link", "invalid_state", 3)
+            if target != self._target and not self.is_closed:
+                self._linker.close()
+                self._linker, self._target = self._filled(target), target
+            self._linked = not self.is_closed
+            output = self._linker.link()
         return getattr(ObjectCode, "from_" + target)(output.data, name=self._name)
 
     def close(self) -> None:

@@ -1,4 +1,5 @@
 """The examples run, and the commands of the README do."""
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import cudalink
 from conftest import LTO_PAIR, PAIR, ROOT, fixture_file
 
 EXAMPLES = ROOT / "examples"
@@ -29,6 +31,14 @@ def test_link(tmp_path):
 def test_jit():
     told = run(sys.executable, EXAMPLES / "python" / "jit.py", "sm_90")
     assert re.match(r"linked \d+ bytes for sm_90: apply\n  added -lto: ", told), told
+
+
+def test_a_cmake_project_builds_with_the_wheel(tmp_path):
+    shutil.copytree(EXAMPLES / "cpp-cmake", tmp_path / "project")
+    run("cmake", "-S", tmp_path / "project", "-B", tmp_path / "build", "-Dcudalink_DIR=%s" % cudalink.get_cmake_dir())
+    run("cmake", "--build", tmp_path / "build")
+    told = run(tmp_path / "build" / "link_two", "sm_80", *PAIR, env={**os.environ, "CUDALINK_NVJITLINK": cudalink.query_library().path})
+    assert json.loads(told)["kind"] == "cubin"
 
 
 @pytest.fixture(scope="session")

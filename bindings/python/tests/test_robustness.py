@@ -1,6 +1,8 @@
 """Threads, forks, exceptions and ends."""
+import errno
 import gc
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -124,26 +126,65 @@ def test_threads_share_one_linker():
 
 def test_close_waits_for_the_link_that_runs():
     units = [compiled(HUNGRY.replace("hungry", "hungry%d" % number), "ptx") for number in range(8)]
-
-    def filled():
-        linker = cudalink.Linker("sm_80", no_cache=True)
+    for _ in range(5):
+        linker, outputs = cudalink.Linker("sm_80", no_cache=True), []
         for unit in units:
             linker.add(unit)
-        return linker
+        worker = threading.Thread(target=lambda: outputs.append(linker.link()))
+        worker.start()
+        time.sleep(0.1)
+        linker.close()
+        worker.join()
+        assert linker.closed and [len(output.kernels) for output in outputs] == [8]
 
-    start = time.perf_counter()
-    filled().link()
-    whole = time.perf_counter() - start
-    linker, outputs = filled(), []
-    worker = threading.Thread(target=lambda: outputs.append(linker.link()))
-    worker.start()
-    time.sleep(whole / 10)
-    start = time.perf_counter()
-    linker.close()
-    waited = time.perf_counter() - start
-    worker.join()
-    assert linker.closed and len(outputs[0].kernels) == 8
-    assert waited > whole / 4, (waited, whole)
+
+def test_a_signal_handler_cannot_take_a_linker_from_its_own_call():
+    script = """
+import signal, sys, cudalink
+refused = []
+def handler(*_):
+    try:
+        linker.close()
+    except cudalink.StateError as error:
+        refused.append(str(error))
+signal.signal(signal.SIGALRM, handler)
+for number in range(40):
+    with cudalink.Linker(arch="sm_80", no_cache=True) as linker:
+        linker.add(sys.argv[1]); linker.add(sys.argv[2])
+        signal.setitimer(signal.ITIMER_REAL, 0.0005 * number + 0.0001)
+        try:
+            assert linker.link().kernels == ("kernel",)
+        except cudalink.StateError as error:
+            assert "closed" in str(error)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+print("done", bool(refused))
+"""
+    assert python(script, *PAIR).stdout == "done True\n"
+
+
+def test_a_link_at_the_end_of_the_interpreter_ends_its_thread():
+    """A handler that was registered before the import runs after the wait, and may join what still links."""
+    script = """
+import atexit, sys, threading
+atexit.register(lambda: worker.join())
+import cudalink
+def forever():
+    while True:
+        with cudalink.Linker(arch="sm_80") as linker:
+            linker.add(sys.argv[1]); linker.add(sys.argv[2]); linker.link()
+worker = threading.Thread(target=forever, daemon=True)
+worker.start()
+"""
+    done = python(script, *PAIR)
+    assert (done.returncode, done.stderr) == (0, ""), done
+
+
+def test_the_error_of_a_file_has_the_fields_of_oserror():
+    with cudalink.Linker("sm_80") as linker, pytest.raises(FileNotFoundError) as caught:
+        linker.add("/no/such/file.ptx")
+    error = caught.value
+    assert (error.errno, error.filename) == (errno.ENOENT, "/no/such/file.ptx") and "/no/such/file.ptx" in error.strerror
+    assert pickle.loads(pickle.dumps(error)).result == error.result == "file_not_found"
 
 
 def test_other_threads_run_while_a_link_does():

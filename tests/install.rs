@@ -104,6 +104,15 @@ fn a_project_outside_builds_and_runs_after_the_prefix_was_moved() {
     let folder = tempfile::tempdir().unwrap();
     let moved = moved(folder.path());
     links(&consumer(folder.path(), &moved_flags(&moved)), &moved.join("lib"));
+    // The static library too, which the linker takes where there is no shared one beside it.
+    for file in std::fs::read_dir(moved.join("lib")).unwrap().map(|entry| entry.unwrap().path()) {
+        if file.to_string_lossy().contains(".so") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    let program = consumer(folder.path(), &pkg_config(&moved, &["--define-prefix", "--cflags", "--libs", "--static"]));
+    needs_no_cudalink(&program);
+    links(&program, folder.path());
 }
 
 /// Builds the program of `examples/cpp-cmake` in a folder of its own, by pkg-config.

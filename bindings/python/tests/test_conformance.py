@@ -1,6 +1,7 @@
 """What the suites of cuda.core (K), cuda.bindings (B), numba-cuda (N) and pynvjitlink (P) check, asked of cudalink.
 
-The identifiers are those of a list of their tests. A case that needs a GPU is in gpu/.
+The identifiers are those of a list of their tests. A case that needs a GPU is in gpu/. Left out are N2 to N6, N8 and N10, which are about numba's
+compiler of CUDA C++ and its launches, and not about a link; of N16 and K22 what has an equivalent here is asked.
 """
 import struct
 

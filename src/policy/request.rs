@@ -374,7 +374,12 @@ impl<'a> Request<'a> {
                 let target = Arch { is_virtual: self.target.is_virtual, ..arch };
                 error.hint(format!("code for {arch} links for {target} only: that suffix is part of the architecture"))
             }
-            _ => error,
+            _ if input.parts(piece).iter().any(|part| part.kind != PartKind::Cubin) => error.hint(format!(
+                "PTX and LTO-IR link for their own architecture and later ones: compile for {} or an earlier one",
+                self.target
+            )),
+            _ => error
+                .hint("a cubin links for its own generation only, from its own architecture on; PTX and LTO-IR link for later ones too"),
         }
     }
 }
@@ -439,7 +444,7 @@ fn contradictions(options: &LinkOptions, target: Arch) -> Result<()> {
 
 fn not_ltoir(piece: &Piece, input: &Input, part: &Part, output: OutputKind) -> Error {
     let text = format!("'{}' has no LTO-IR, which {} output needs of every input; it has {}", piece.name, output, describe(part));
-    Error::new(ResultClass::NotLtoir, text).on_input(input.name())
+    Error::new(ResultClass::NotLtoir, text).on_input(input.name()).hint("compile it to LTO-IR (nvcc -dc -dlto, NVRTC -dlto)")
 }
 
 fn not_relocatable(input: &Input, piece: &Piece) -> Error {

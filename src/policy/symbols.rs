@@ -116,7 +116,8 @@ impl LinkSymbols {
             None
         };
         if let Some(text) = text {
-            return Err(Error::new(ResultClass::DuplicateSymbol, text).on_input(input.name()).on_symbol(&name));
+            let error = Error::new(ResultClass::DuplicateSymbol, text).on_input(input.name()).on_symbol(&name);
+            return Err(error.hint("define it in one unit and declare it extern in the others, or make it static or inline"));
         }
         if binding < first.binding {
             *first = Definition { form, binding, piece: piece.name.clone() };

@@ -214,7 +214,8 @@ pub fn nearest_flag(flag: &str) -> Option<String> {
     let name = format!("-{}", flag.trim_start_matches('-').split(['=', ' ']).next().unwrap_or_default());
     let elsewhere = KNOWN_ELSEWHERE.iter().find(|(known, _)| *known == name).map(|(_, meant)| (*meant).to_owned());
     let distance = |row: &OptionRow| strsim::damerau_levenshtein(&name, row.spelling.trim_end_matches('='));
-    let nearest = || OPTIONS.iter().min_by_key(|row| distance(row)).filter(|row| distance(row) <= 2 && name.len() > 3);
+    let is_slip = |slips: usize| slips <= 1 && name.len() > 3 || slips == 2 && name.len() > 7;
+    let nearest = || OPTIONS.iter().min_by_key(|row| distance(row)).filter(|row| is_slip(distance(row)));
     elsewhere.or_else(|| nearest().map(|row| row.spelling.to_owned()))
 }
 
@@ -255,7 +256,7 @@ mod tests {
         ] {
             assert_eq!(nearest_flag(slip).as_deref(), Some(meant), "{slip}");
         }
-        for nonsense in ["", "-", "-x", "-bogus", "-Werror"] {
+        for nonsense in ["", "-", "-x", "-foo", "-bogus", "-Werror"] {
             assert_eq!(nearest_flag(nonsense), None, "{nonsense}");
         }
     }

@@ -157,6 +157,20 @@ fn an_architecture_with_a_suffix_runs_from_every_backend() {
 }
 
 /// In two and in three stages, over LTO-IR and over relocatable cubins.
+/// `Output` checks what the cubin is for. Driver 580 links for what its toolkit does not know any more, too.
+#[test]
+#[ignore = "needs a GPU"]
+fn the_driver_links_for_other_devices_than_the_one_here() {
+    let _gpu = Gpu::first();
+    let cubins = [unit("12.0/kernel.cubin"), unit("12.0/helper.cubin")];
+    assert!(!cubin(&By::Driver, &["-arch=sm_80"], &cubins).is_empty());
+    let text = ".version 8.0\n.target sm_50\n.address_size 64\n.visible .entry kernel() { ret; }\n";
+    let low = [Unit { name: "low.ptx".to_owned(), bytes: text.into() }];
+    for arch in ["-arch=sm_50", "-arch=sm_70", "-arch=sm_80", "-arch=sm_86", "-arch=sm_100", "-arch=sm_100f", "-arch=sm_120a"] {
+        assert!(!cubin(&By::Driver, &[arch], &low).is_empty(), "{arch}");
+    }
+}
+
 #[test]
 #[ignore = "needs a GPU"]
 fn an_incremental_link_runs() {

@@ -55,14 +55,17 @@ static inline unsigned char *read_file(const char *folder, const char *name, siz
   return bytes;
 }
 
-static inline cl_linker *new_linker(const char *library) {
+static inline cl_linker *new_linker_by(cl_backend backend, const char *library) {
   cl_linker_options options = CL_LINKER_OPTIONS_INIT;
   cl_linker *linker;
+  options.backend = backend;
   options.library_path = library;
   options.arch = "sm_80";
   CHECK_RESULT(OK, cl_linker_create(&options, &linker));
   return linker;
 }
+
+static inline cl_linker *new_linker(const char *library) { return new_linker_by(CL_BACKEND_AUTO, library); }
 
 /* Adds a fixture from memory; the name is the file's. */
 static inline void add_fixture(cl_linker *linker, const char *folder, const char *name) {

@@ -13,14 +13,7 @@ static pthread_barrier_t start;
 static unsigned char *expected;
 static size_t expected_size;
 
-static cl_linker *driver_linker(void) {
-  cl_linker_options options = CL_LINKER_OPTIONS_INIT;
-  cl_linker *linker;
-  options.backend = CL_BACKEND_DRIVER;
-  options.arch = "sm_80";
-  CHECK_RESULT(OK, cl_linker_create(&options, &linker));
-  return linker;
-}
+static cl_linker *driver_linker(void) { return new_linker_by(CL_BACKEND_DRIVER, NULL); }
 
 static void link_pair(void) {
   cl_linker *linker = driver_linker();

@@ -241,6 +241,26 @@ class Output:
         return json.loads(self._plan)
 
 
+cdef class Exclusive:
+    """A lock that its own thread cannot take twice: what Python runs within a call, a signal handler or a finalizer, is refused another one."""
+    cdef object lock
+    cdef bint taken
+
+    def __cinit__(self):
+        self.lock = threading.RLock()
+
+    def __enter__(self):
+        self.lock.acquire()
+        if self.taken:
+            self.lock.release()
+            raise error(CL_RESULT_INVALID_STATE, "the linker is in a call of this thread, which was interrupted")
+        self.taken = True
+
+    def __exit__(self, *exception):
+        self.taken = False
+        self.lock.release()
+
+
 cdef class Linker:
     """Linker(arch=None, *, library_path=None, backend=None, output="cubin", lto=None, relocatable=None, debug=None, lineinfo=None, ftz=None,
     prec_div=None, prec_sqrt=None, fma=None, optimize_unused_variables=None, nvvm_latest=None, no_cache=None, device_stack_protector=None, time=None,
@@ -256,8 +276,7 @@ cdef class Linker:
     has failed for good; what it told can still be read, after `close` too.
     """
     cdef cl_linker *linker
-    cdef object lock
-    cdef bint busy
+    cdef Exclusive lock
     cdef str output
     cdef tuple found
     cdef object written
@@ -265,7 +284,7 @@ cdef class Linker:
     cdef object __weakref__
 
     def __cinit__(self, *arguments, **keywords):
-        self.lock = threading.RLock()
+        self.lock = Exclusive()
         self.output = "cubin"
         self.found = ()
         self.written = Logs()
@@ -327,14 +346,10 @@ cdef class Linker:
         with self.lock:
             if self.linker is not NULL:
                 raise error(CL_RESULT_INVALID_STATE, "the linker is open already")
-            self.begin()
-            try:
-                self.output = output
-                result = cl_linker_create(&options, &self.linker)
-                if result != CL_RESULT_OK:
-                    raise self.failure(result)
-            finally:
-                self.busy = False
+            self.output = output
+            result = cl_linker_create(&options, &self.linker)
+            if result != CL_RESULT_OK:
+                raise self.failure(result)
 
     def __dealloc__(self):
         cl_linker_destroy(self.linker)
@@ -354,17 +369,8 @@ cdef class Linker:
             self.written = written
             self.planned = planned
 
-    cdef begin(self):
-        """Begins a call, with the lock held. What Python runs in between, a signal handler or a finalizer, cannot begin another one in it."""
-        if self.busy:
-            raise error(CL_RESULT_INVALID_STATE, "the linker is in a call of this thread, which was interrupted")
-        self.busy = True
-
-    cdef begin_open(self):
-        """The same for a call that needs an open linker."""
-        self.begin()
+    cdef check_open(self):
         if self.linker is NULL:
-            self.busy = False
             raise error(CL_RESULT_INVALID_STATE, "the linker is closed")
 
     def __enter__(self):
@@ -391,15 +397,12 @@ cdef class Linker:
             c_name = c_path("path", data)
             pointer = c_name
             with self.lock:
-                self.begin_open()
-                try:
-                    linker = self.linker
-                    with nogil:
-                        result = cl_linker_add_file(linker, c_kind, pointer)
-                    if result != CL_RESULT_OK:
-                        raise self.failure(result)
-                finally:
-                    self.busy = False
+                self.check_open()
+                linker = self.linker
+                with nogil:
+                    result = cl_linker_add_file(linker, c_kind, pointer)
+                if result != CL_RESULT_OK:
+                    raise self.failure(result)
             return
         if name is not None:
             c_name = c_text("name", name)
@@ -407,15 +410,12 @@ cdef class Linker:
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
             with self.lock:
-                self.begin_open()
-                try:
-                    linker = self.linker
-                    with nogil:
-                        result = cl_linker_add(linker, c_kind, view.buf, view.len, pointer)
-                    if result != CL_RESULT_OK:
-                        raise self.failure(result)
-                finally:
-                    self.busy = False
+                self.check_open()
+                linker = self.linker
+                with nogil:
+                    result = cl_linker_add(linker, c_kind, view.buf, view.len, pointer)
+                if result != CL_RESULT_OK:
+                    raise self.failure(result)
         finally:
             PyBuffer_Release(&view)
 
@@ -436,27 +436,24 @@ cdef class Linker:
             raise SystemExit
         try:
             with self.lock:
-                self.begin_open()
-                try:
-                    linker = self.linker
-                    kind = OUTPUTS[self.output]
-                    with nogil:
-                        result = cl_linker_complete(linker)
-                    if result != CL_RESULT_OK:
-                        raise self.failure(result)
-                    self.note()
-                    result = cl_linker_get_output(linker, kind, NULL, 0, &size)
-                    if result == CL_RESULT_OK:
-                        data = PyBytes_FromStringAndSize(NULL, size)
-                        target = PyBytes_AsString(data)
-                        result = cl_linker_get_output(linker, kind, target, size, &size)
-                    if result != CL_RESULT_OK:
-                        raise error(result, None)
-                    if kind == CL_OUTPUT_PTX:
-                        data = data[:-1]
-                    return Output(self.output, data, self.found, self.written, self.planned, read_log(linker, CL_LOG_OUTPUT))
-                finally:
-                    self.busy = False
+                self.check_open()
+                linker = self.linker
+                kind = OUTPUTS[self.output]
+                with nogil:
+                    result = cl_linker_complete(linker)
+                if result != CL_RESULT_OK:
+                    raise self.failure(result)
+                self.note()
+                result = cl_linker_get_output(linker, kind, NULL, 0, &size)
+                if result == CL_RESULT_OK:
+                    data = PyBytes_FromStringAndSize(NULL, size)
+                    target = PyBytes_AsString(data)
+                    result = cl_linker_get_output(linker, kind, target, size, &size)
+                if result != CL_RESULT_OK:
+                    raise error(result, None)
+                if kind == CL_OUTPUT_PTX:
+                    data = data[:-1]
+                return Output(self.output, data, self.found, self.written, self.planned, read_log(linker, CL_LOG_OUTPUT))
         finally:
             cudalink_leave(forks)
 
@@ -464,13 +461,11 @@ cdef class Linker:
         """Frees the linker; it may be called again."""
         cdef cl_linker *linker
         with self.lock:
-            self.begin()
             linker = self.linker
             with cython.critical_section(self):
                 self.linker = NULL
             with nogil:
                 cl_linker_destroy(linker)
-            self.busy = False
 
     @property
     def closed(self):

@@ -1,4 +1,5 @@
 """Threads, forks, exceptions and ends."""
+import contextlib
 import errno
 import gc
 import os
@@ -187,55 +188,46 @@ def test_the_error_of_a_file_has_the_fields_of_oserror():
     assert pickle.loads(pickle.dumps(error)).result == error.result == "file_not_found"
 
 
-def test_other_threads_run_while_a_link_does():
-    """A thread counts all the while: it could not, if the link held the interpreter's lock."""
-    counted, stop = 0, False
+@contextlib.contextmanager
+def counter():
+    """A thread that counts all the while, in the first item of what this gives: it could not, if we held the interpreter's lock."""
+    counted, stop = [0], threading.Event()
 
     def count():
-        nonlocal counted
-        while not stop:
-            counted += 1
+        while not stop.is_set():
+            counted[0] += 1
             time.sleep(0.0005)
 
-    counter = threading.Thread(target=count)
-    counter.start()
-    inside = 0
+    thread = threading.Thread(target=count)
+    thread.start()
     try:
+        yield counted
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_other_threads_run_while_a_link_does():
+    inside = 0
+    with counter() as counted:
         for _ in range(30):
             with cudalink.Linker(arch="sm_80") as linker:
                 for path in LTO_PAIR:
                     linker.add(path)
                 # No bytecode of this thread runs between these two but for the call.
-                before = counted
+                before = counted[0]
                 linker.link()
-                inside += counted - before
-    finally:
-        stop = True
-        counter.join()
+                inside += counted[0] - before
     # With the lock held there would be one switch for each link or two.
     assert inside > 5 * 30, inside
 
 
 def test_a_big_input_lets_others_run():
     big = read("kernel.ptx") + b"\n" * (64 << 20)
-    counted, stop = 0, False
-
-    def count():
-        nonlocal counted
-        while not stop:
-            counted += 1
-            time.sleep(0.0005)
-
-    counter = threading.Thread(target=count)
-    counter.start()
-    try:
-        with cudalink.Linker(arch="sm_80") as linker:
-            before = counted
-            linker.add(big)
-            assert counted > before + 3
-    finally:
-        stop = True
-        counter.join()
+    with counter() as counted, cudalink.Linker(arch="sm_80") as linker:
+        before = counted[0]
+        linker.add(big)
+        assert counted[0] > before + 3
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

@@ -378,7 +378,7 @@ typedef struct cl_linker_options {
    */
   int32_t jump_table_density;
   /**
-   * Kernels to keep, by their names in the object code; others may be removed. (`-kernels-used=`)
+   * Kernels to keep: every one whose symbol contains one of the texts. Others may be removed. (`-kernels-used=`)
    */
   const char *const *kernels_used;
   /**
@@ -386,7 +386,7 @@ typedef struct cl_linker_options {
    */
   size_t kernels_used_count;
   /**
-   * Variables to keep; others may be removed. (`-variables-used=`)
+   * Variables to keep: every one whose symbol contains one of the texts. Others may be removed. (`-variables-used=`)
    */
   const char *const *variables_used;
   /**
@@ -732,7 +732,8 @@ typedef struct cl_library_info {
 #define CL_ARCHIVE_MEMBERS_ALL 0
 
 /**
- * Those that define a symbol that is undefined so far, until nothing changes; and those whose symbols are not known, which are of LTO-IR.
+ * Those that define a symbol that is undefined so far, until nothing changes. With LTO-IR among
+ * the inputs these are all, for LTO-IR does not tell what it needs.
  */
 #define CL_ARCHIVE_MEMBERS_NEEDED 1
 

@@ -132,8 +132,8 @@ enum class archive_member_set : std::uint32_t {
   /** All, as nvJitLink does. */
   all = CL_ARCHIVE_MEMBERS_ALL,
   /**
-   * Those that define a symbol that is undefined so far, until nothing changes; and those whose symbols are not known, which are of
-   * LTO-IR.
+   * Those that define a symbol that is undefined so far, until nothing changes. With LTO-IR among
+   * the inputs these are all, for LTO-IR does not tell what it needs.
    */
   needed = CL_ARCHIVE_MEMBERS_NEEDED
 };
@@ -258,10 +258,10 @@ class options {
   /** Percent of cases that make a switch a jump table, 0 to 101, with LTO only. nvJitLink 12.3. (`-jump-table-density=`) */
   options &jump_table_density(number percent) { return set(raw_.jump_table_density, in_c(percent)); }
 
-  /** Kernels to keep, by their names in the object code; others may be removed. (`-kernels-used=`) */
+  /** Kernels to keep: every one whose symbol contains one of the texts. Others may be removed. (`-kernels-used=`) */
   options &kernels_used(list names) { return set(kernels_used_, std::move(names)); }
 
-  /** Variables to keep; others may be removed. (`-variables-used=`) */
+  /** Variables to keep: every one whose symbol contains one of the texts. Others may be removed. (`-variables-used=`) */
   options &variables_used(list names) { return set(variables_used_, std::move(names)); }
 
   /** Options for ptxas, one each. (`-Xptxas=`) */

@@ -67,7 +67,7 @@ impl Linker {
     /// Fails with no_inputs, with a class of the options, the inputs or the environment, or with what went wrong in the link.
     pub fn complete(&mut self) -> Result<()> {
         self.while_open(|linker| {
-            let (plan, job, symbols) = linker.make_plan()?;
+            let (plan, job, mut symbols) = linker.make_plan()?;
             let linked = match job {
                 Job::Give(output) => Ok(Linked { output, logs: Logs::default() }),
                 Job::Link(library) => library.link(&plan, &linker.inputs),
@@ -89,6 +89,9 @@ impl Linker {
             })?;
             let output = Output::checked(kind, target, bytes)?;
             symbols.missing_kernels(&linker.options, &output.symbols().kernels)?;
+            if output.kind() != OutputKind::Ltoir {
+                linker.diagnostics.extend(symbols.texts_not_in_output(output.symbols()));
+            }
             linker.state = State::Linked(output);
             Ok(())
         })

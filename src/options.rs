@@ -96,6 +96,8 @@ pub struct LinkOptions {
     output: Option<OutputKind>,
     pass_through: Vec<String>,
     values: BTreeMap<OptionId, Value>,
+    /// The names in `values` once more, so that one is not taken twice.
+    names: BTreeMap<OptionId, HashSet<String>>,
 }
 
 impl LinkOptions {
@@ -148,7 +150,11 @@ impl LinkOptions {
     /// Fails with bad_option_value or bad_arch, or with incompatible_options if it has another value already.
     /// The options that take a list collect.
     pub fn set(&mut self, id: OptionId, text: &str) -> Result<()> {
-        let value = parse_value(id.row(), text)?;
+        let mut value = parse_value(id.row(), text)?;
+        if let (ValueType::Names, Value::List(names)) = (id.row().value, &mut value) {
+            let known = self.names.entry(id).or_default();
+            names.retain(|name| known.insert(name.clone()));
+        }
         if id == OptionId::Ptx {
             return if value == Value::Bool(true) { self.set_output(OutputKind::Ptx) } else { Ok(()) };
         }
@@ -156,29 +162,13 @@ impl LinkOptions {
             (None, value) => {
                 self.values.insert(id, value);
             }
-            (Some(Value::List(list)), Value::List(more)) => {
-                let is_new = |text: &String, list: &[String]| id.row().value != ValueType::Names || !list.contains(text);
-                more.into_iter().for_each(|text| {
-                    if is_new(&text, list) {
-                        list.push(text)
-                    }
-                });
-            }
+            (Some(Value::List(list)), Value::List(more)) => list.extend(more),
             (Some(old), new) if *old == new => self.repeated.push(id),
             (Some(_), _) => {
                 return Err(Error::new(ResultClass::IncompatibleOptions, format!("{} is given twice, with two values", id.row().name)));
             }
         }
         Ok(())
-    }
-
-    /// The names that the output is asked to have, whatever the inputs need.
-    pub fn roots(&self) -> impl Iterator<Item = String> {
-        let lists = [OptionId::KernelsUsed, OptionId::VariablesUsed].into_iter().filter_map(|id| match self.get(id) {
-            Some(Value::List(names)) => Some(names),
-            _ => None,
-        });
-        lists.flatten().chain(&self.required_kernels).cloned()
     }
 
     /// The options that were set more than once, to the same value.
@@ -247,9 +237,7 @@ fn parse_value(row: &OptionRow, text: &str) -> Result<Value> {
         },
         ValueType::Arch => text.parse().map(Value::Arch),
         ValueType::Names => {
-            let mut names: Vec<String> = text.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-            let mut seen = HashSet::new();
-            names.retain(|name| seen.insert(name.clone()));
+            let names: Vec<String> = text.split([',', ' ', '\t', '\n']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
             if names.is_empty() || text.contains('\0') {
                 Err(bad("a name, or several with commas between them"))
             } else {

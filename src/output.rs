@@ -32,6 +32,9 @@ pub struct Symbols {
     pub kernels: Vec<String>,
     /// What it uses and does not define.
     pub undefined: Vec<String>,
+    /// The variables that it defines.
+    #[serde(skip)]
+    pub variables: Vec<String>,
 }
 
 impl Output {
@@ -87,7 +90,8 @@ fn symbols(facts: &Facts, bytes: &[u8]) -> std::result::Result<Symbols, input::P
             match (symbol.defined, symbol.kind) {
                 (false, _) => found.undefined.push(symbol.name),
                 (true, SymbolKind::Kernel) => found.kernels.push(symbol.name),
-                (true, _) => {}
+                (true, SymbolKind::Variable) => found.variables.push(symbol.name),
+                (true, SymbolKind::Function) => {}
             }
         }
     }

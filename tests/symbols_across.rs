@@ -134,19 +134,103 @@ fn an_unresolved_symbol_names_every_input_that_wants_it() {
 }
 
 #[test]
-fn kernels_that_are_asked_for_come_out_or_are_an_error() {
+fn kernels_that_are_required_come_out_or_are_an_error() {
     let inputs = ["12.0/kernel.ptx", "12.0/helper.ptx"].map(fixture);
     let ltoir = ["12.0/kernel.ltoir", "12.0/helper.ltoir"].map(fixture);
     for release in RELEASES {
         for inputs in [&inputs, &ltoir] {
-            assert_eq!(link(release, &["-kernels-used=kernel"], inputs)["result"], "ok", "{release}");
-            assert_eq!(link(release, &["-kernels-used=kernal"], inputs)["result"], "missing_kernel", "{release}");
             assert_eq!(link(release, &["--require-kernel", "kernel"], inputs)["result"], "ok", "{release}");
-            let report = link(release, &["--require-kernel", "kernal"], inputs);
-            assert_eq!(report["result"], "missing_kernel", "{release}");
-            assert!(report["message"].as_str().unwrap().contains("'kernal'"), "{report}");
+            for options in [&["--require-kernel", "kernal"][..], &["--require-kernel", "kernel", "-kernels-used=absent"]] {
+                let report = link(release, options, inputs);
+                assert_eq!(report["result"], "missing_kernel", "{release}");
+                assert!(report["message"].as_str().unwrap().contains(&format!("'{}'", options[1])), "{report}");
+            }
         }
-        assert_eq!(link(release, &["-variables-used=nothing"], &inputs)["result"], "unresolved_symbol", "{release}");
+    }
+}
+
+/// What is said of one rule: option and reason.
+fn decided(report: &Value, rule: &str) -> Vec<(String, String)> {
+    let text = |decision: &Value, field: &str| decision[field].as_str().unwrap().to_owned();
+    let decisions = report["plan"]["decisions"].as_array().unwrap().iter().filter(|decision| decision["rule"] == rule);
+    decisions.map(|decision| (text(decision, "option"), text(decision, "reason"))).collect()
+}
+
+/// What is said, all of it as warnings.
+fn findings(report: &Value) -> Vec<&str> {
+    let all = report["diagnostics"].as_array().unwrap().iter();
+    all.inspect(|finding| assert_eq!(finding["severity"], "warning")).map(|finding| finding["message"].as_str().unwrap()).collect()
+}
+
+const TWO_KERNELS: &str = ".visible .global .align 4 .b32 variable = 1;
+.visible .entry _Z5firstPi(.param .u64 p) { ret; }
+.visible .entry _Z6secondPi(.param .u64 p) { ret; }";
+
+#[test]
+fn kernels_used_keeps_every_kernel_whose_symbol_contains_a_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let ptx = unit(folder.path(), "two.ptx", TWO_KERNELS);
+    let cubin = folder.path().join("two.cubin");
+    let mut tool = cudalink();
+    tool.args(["link", "-arch=sm_80", "-r", "-o"]).arg(&cubin).arg("--library").arg(nvjitlink("13.0.88")).arg(&ptx);
+    support::run(&mut tool);
+    let ltoir = fixture("12.0/kernel.ltoir");
+    for release in RELEASES {
+        // 12.5 is the oldest that reads a cubin of 13.0.
+        let cubin = (!matches!(release, "12.0.140" | "12.4.127")).then_some(&cubin);
+        for input in std::iter::once(&ptx).chain(cubin) {
+            for (text, kept, reason) in [
+                ("first", &["_Z5firstPi"][..], "'first' keeps '_Z5firstPi'"),
+                ("Pi", &["_Z5firstPi", "_Z6secondPi"], "'Pi' keeps '_Z5firstPi', '_Z6secondPi'"),
+                ("absent", &[], "'absent' is in no symbol of the inputs"),
+            ] {
+                let flag = format!("-kernels-used={text}");
+                let report = link(release, &[&flag], std::slice::from_ref(input));
+                assert_eq!(report["result"], "ok", "{text} on {release}: {report}");
+                let mut kernels: Vec<&str> = report["output"]["kernels"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+                kernels.sort_unstable();
+                assert_eq!(kernels, kept, "{text} on {release}");
+                assert_eq!(decided(&report, "used_names"), [(flag, reason.to_owned())], "{release}");
+                let expected: &[&str] =
+                    if kept.is_empty() { &["kernels_used has 'absent', which is in the name of no kernel"] } else { &[] };
+                assert_eq!(findings(&report), expected, "{release}");
+            }
+        }
+        // Of LTO-IR only the output tells.
+        let helper = fixture("12.0/helper.ltoir");
+        for (text, kernels, count) in [("kern", 1, 0), ("absent", 0, 1)] {
+            let report = link(release, &[&format!("-kernels-used={text}")], &[ltoir.clone(), helper.clone()]);
+            assert_eq!((&report["result"], report["output"]["kernels"].as_array().unwrap().len()), (&"ok".into(), kernels), "{release}");
+            assert_eq!(findings(&report).len(), count, "{text} on {release}: {report}");
+        }
+    }
+}
+
+#[test]
+fn variables_used_links_whatever_it_names_and_costs_no_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let ptx = unit(folder.path(), "two.ptx", TWO_KERNELS);
+    for release in RELEASES {
+        for (text, count) in [("aria", 0), ("absent", 1)] {
+            let report = link(release, &[&format!("-variables-used={text}")], std::slice::from_ref(&ptx));
+            assert_eq!((&report["result"], report["output"]["kernels"].as_array().unwrap().len()), (&"ok".into(), 2), "{release}");
+            assert_eq!(findings(&report).len(), count, "{text} on {release}: {report}");
+            assert_eq!(decided(&report, "names_to_keep").len(), 1, "{release}: {report}");
+        }
+    }
+}
+
+#[test]
+fn of_ltoir_one_kind_of_names_to_keep_without_the_other_crashes_no_release() {
+    let ltoir = ["12.0/kernel.ltoir", "12.0/helper.ltoir"].map(fixture);
+    for (release, dropped) in [("12.0.140", 0), ("12.1.105", 1), ("12.9.86", 0), ("13.5.37", 0)] {
+        for flag in ["-kernels-used=kernel", "-variables-used=absent"] {
+            let report = link(release, &[flag], &ltoir);
+            assert_eq!((&report["result"], &report["output"]["kernels"]), (&"ok".into(), &serde_json::json!(["kernel"])), "{release}");
+            assert_eq!(decided(&report, "names_to_keep").len(), dropped, "{flag} on {release}: {report}");
+        }
+        let report = link(release, &["-kernels-used=kernel", "-variables-used=absent"], &ltoir);
+        assert_eq!((&report["result"], decided(&report, "names_to_keep").len()), (&"ok".into(), 0), "{release}");
     }
 }
 
@@ -176,4 +260,26 @@ fn of_an_archive_only_needed_members_are_linked_if_asked() {
     let size = |options: &[&str]| link("13.5.37", options, &inputs)["output"]["size"].as_u64().unwrap();
     let (all, needed) = (size(&[]), size(&["--archive-members", "needed"]));
     assert!(all > 100_000 && needed < 10_000, "{all} and {needed} bytes");
+}
+
+#[test]
+fn what_ltoir_may_need_of_an_archive_is_linked() {
+    let folder = tempfile::tempdir().unwrap();
+    // A member that nothing needs, and one that only the LTO-IR does.
+    unit(folder.path(), "unneeded.ptx", &function(".visible").replace(" f ", " h "));
+    let archive = folder.path().join("lib.a");
+    let members = [fixture("12.0/helper.cubin"), folder.path().join("unneeded.ptx")];
+    support::run(std::process::Command::new("ar").arg("rcs").arg(&archive).args(members));
+    for release in RELEASES {
+        let report = link(release, &["--archive-members", "needed"], &[fixture("12.0/kernel.ltoir"), archive.clone()]);
+        let all = link(release, &[], &[fixture("12.0/kernel.ltoir"), archive.clone()]);
+        assert_eq!((&report["result"], &report["output"]["kernels"]), (&all["result"], &all["output"]["kernels"]), "{release}: {report}");
+        let [(_, reason)] = &decided(&report, "needed_members")[..] else { panic!("{report}") };
+        assert!(reason.starts_with("all members are linked, for '") && reason.contains("kernel.ltoir"), "{reason}");
+        assert_eq!(
+            (&report["result"], &report["output"]["kernels"]),
+            (&"ok".into(), &serde_json::json!(["kernel"])),
+            "{release}: {report}"
+        );
+    }
 }

@@ -66,7 +66,8 @@ pub const CL_FAST_COMPILE_MAX: cl_fast_compile = 3;
 pub type cl_archive_members = u32;
 /// All, as nvJitLink does.
 pub const CL_ARCHIVE_MEMBERS_ALL: cl_archive_members = 0;
-/// Those that define a symbol that is undefined so far, until nothing changes; and those whose symbols are not known, which are of LTO-IR.
+/// Those that define a symbol that is undefined so far, until nothing changes. With LTO-IR among
+/// the inputs these are all, for LTO-IR does not tell what it needs.
 pub const CL_ARCHIVE_MEMBERS_NEEDED: cl_archive_members = 1;
 
 /// For the fields whose 0 means "not asked for": the value that nvJitLink calls 0.
@@ -136,11 +137,11 @@ pub struct cl_linker_options {
     pub split_compile_extended: i32,
     /// Percent of cases that make a switch a jump table, 1 to 101 or `CL_ZERO`, with LTO only. nvJitLink 12.3. (`-jump-table-density=`)
     pub jump_table_density: i32,
-    /// Kernels to keep, by their names in the object code; others may be removed. (`-kernels-used=`)
+    /// Kernels to keep: every one whose symbol contains one of the texts. Others may be removed. (`-kernels-used=`)
     pub kernels_used: *const *const c_char,
     /// How many there are.
     pub kernels_used_count: usize,
-    /// Variables to keep; others may be removed. (`-variables-used=`)
+    /// Variables to keep: every one whose symbol contains one of the texts. Others may be removed. (`-variables-used=`)
     pub variables_used: *const *const c_char,
     /// How many there are.
     pub variables_used_count: usize,

@@ -9,6 +9,7 @@ mod request;
 mod rules;
 mod symbols;
 pub mod table;
+mod used;
 
 use std::fmt;
 

@@ -1,15 +1,16 @@
 //! What is asked for, free of contradictions, before any library is looked at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::arch::links_for;
 use super::plan::{Action, Decision, LibraryFacts, LinkerLibrary, Plan, PlannedBackend, PlannedImage, PlannedOption};
 use super::rules;
 use super::symbols::LinkSymbols;
 use super::table::OptionId;
+use super::used::UsedNames;
 use crate::arch::{Arch, ArchSuffix};
 use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
-use crate::input::{Binding, Compression, Input, InputKind, Part, PartKind, Piece, Symbols};
+use crate::input::{Binding, Compression, Input, InputKind, Part, PartKind, Piece, Symbol, Symbols};
 use crate::options::{ArchiveMembers, LinkOptions, OutputKind, Value};
 
 /// Whose libraries a request is for. They take different inputs, whatever their version.
@@ -48,7 +49,7 @@ impl<'a> Request<'a> {
     /// Checks what holds for every library. What is worth telling and no error goes to `warnings`, on failure too.
     ///
     /// Fails with no_inputs, missing_arch, incompatible_options, arch_mismatch, not_ltoir, not_relocatable, no_device_code,
-    /// duplicate_symbol, missing_kernel or unresolved_symbol; for the driver also with unsupported_option.
+    /// duplicate_symbol or bad_option_value; for the driver also with unsupported_option.
     pub fn new(options: &'a LinkOptions, inputs: &'a [Input], by: LinkBy, warnings: &mut Vec<Diagnostic>) -> Result<Self> {
         if inputs.is_empty() {
             return Err(Error::new(ResultClass::NoInputs, "nothing was added to link"));
@@ -73,7 +74,7 @@ impl<'a> Request<'a> {
         };
         request.decide_lto(warnings);
         request.choose(warnings)?;
-        request.look_at_symbols()?;
+        request.look_at_symbols(warnings)?;
         Ok(request)
     }
 
@@ -82,43 +83,59 @@ impl<'a> Request<'a> {
         self.symbols
     }
 
-    fn look_at_symbols(&mut self) -> Result<()> {
+    fn look_at_symbols(&mut self, warnings: &mut Vec<Diagnostic>) -> Result<()> {
         let symbols_of = |chosen: &Chosen| match &chosen.part {
             Some(part) => self.at(chosen).0.symbols(part),
             None => Ok(Symbols::Unknown),
         };
         let mut found: Vec<Symbols> = self.chosen.iter().map(symbols_of).collect::<Result<_>>()?;
-        if self.options.archive_members == ArchiveMembers::Needed {
-            self.leave_out_unneeded_members(&mut found);
+        let mut used = UsedNames::of(self.options)?;
+        let mut roots: BTreeSet<String> = self.options.required_kernels.iter().cloned().collect();
+        for symbol in found.iter().flat_map(known).filter(|symbol| symbol.defined) {
+            if used.keeps(symbol.kind, &symbol.name) {
+                roots.insert(symbol.name.clone());
+            }
         }
-        let mut symbols = LinkSymbols::default();
+        if self.options.archive_members == ArchiveMembers::Needed {
+            self.leave_out_unneeded_members(&mut found, &roots);
+        }
+        let mut symbols = LinkSymbols::with(used);
         for (chosen, found) in self.chosen.iter().zip(found) {
             let (input, piece) = self.at(chosen);
             symbols.add(input, piece, found)?;
         }
         symbols.check_wanted()?;
-        symbols.check_used(self.options)?;
+        if !symbols.some_are_unknown() {
+            warnings.extend(symbols.used().not_found());
+        }
         self.symbols = symbols;
         Ok(())
     }
 
     /// Keeps of each archive the members that are needed: those that define what is undefined so far, until nothing changes.
-    fn leave_out_unneeded_members(&mut self, found: &mut Vec<Symbols>) {
-        let members: Vec<Option<String>> = self.chosen.iter().map(|chosen| self.member_of(chosen)).collect();
-        let needed = needed_members(&members, found, self.options.roots());
-        for (index, input) in self.inputs.iter().enumerate().filter(|(_, input)| input.facts().kind == InputKind::Library) {
-            let of_this = |at: &usize| self.chosen[*at].input == index;
-            let (taken, left): (Vec<usize>, Vec<usize>) = (0..members.len()).filter(of_this).partition(|at| needed[*at]);
-            let names = |list: &[usize]| list.iter().filter_map(|at| members[*at].as_deref()).collect::<BTreeSet<_>>();
-            let (taken, left) = (names(&taken), names(&left));
-            let list = taken.iter().copied().collect::<Vec<_>>().join(", ");
-            self.decisions.push(Decision {
-                rule: "needed_members",
-                option: input.name().to_owned(),
-                action: if left.is_empty() { Action::Kept } else { Action::Changed },
-                reason: format!("{} of {} members are needed: {list}", taken.len(), taken.len() + left.len()),
-            });
+    ///
+    /// What LTO-IR needs cannot be looked at, and may be in any member.
+    fn leave_out_unneeded_members(&mut self, found: &mut Vec<Symbols>, roots: &BTreeSet<String>) {
+        let unknown = self.chosen.iter().zip(&*found).find(|(_, symbols)| matches!(symbols, Symbols::Unknown));
+        let unknown = unknown.map(|(chosen, _)| self.at(chosen).1.name.clone());
+        let members: Vec<Option<&str>> = self.chosen.iter().map(|chosen| self.member_of(chosen)).collect();
+        let needed = if unknown.is_some() { vec![true; members.len()] } else { needed_members(&members, found, roots) };
+        let mut by_input: BTreeMap<usize, [BTreeSet<&str>; 2]> = BTreeMap::new();
+        for ((chosen, member), is_needed) in self.chosen.iter().zip(&members).zip(&needed) {
+            if let Some(member) = member {
+                by_input.entry(chosen.input).or_default()[usize::from(!is_needed)].insert(member);
+            }
         }
+        let told = by_input.into_iter().map(|(input, [taken, left])| {
+            let list = taken.iter().copied().collect::<Vec<_>>().join(", ");
+            let reason = match &unknown {
+                Some(name) => format!("all members are linked, for '{name}' does not tell what it needs"),
+                None => format!("{} of {} members are needed: {list}", taken.len(), taken.len().saturating_add(left.len())),
+            };
+            let action = if left.is_empty() { Action::Kept } else { Action::Changed };
+            Decision { rule: "needed_members", option: self.inputs[input].name().to_owned(), action, reason }
+        });
+        self.decisions.extend(told);
         let mut keep = needed.iter();
         self.chosen.retain(|_| *keep.next().unwrap_or(&true));
         let mut keep = needed.iter();
@@ -126,9 +143,9 @@ impl<'a> Request<'a> {
     }
 
     /// The archive member that a piece is of, by its whole name.
-    fn member_of(&self, chosen: &Chosen) -> Option<String> {
+    fn member_of(&self, chosen: &Chosen) -> Option<&'a str> {
         let (input, piece) = self.at(chosen);
-        (input.facts().kind == InputKind::Library).then(|| piece.name.clone())
+        (input.facts().kind == InputKind::Library).then_some(piece.name.as_str())
     }
 
     /// The one input's cubin, if it is finished and nothing is to be linked into it. Then it is the output.
@@ -187,7 +204,12 @@ impl<'a> Request<'a> {
                 continue;
             }
             rules::option_is_known(row, value, library)?;
+            if let Some(decision) = rules::names_to_keep(self, row, library) {
+                decisions.push(decision);
+                continue;
+            }
             options.extend(flags);
+            decisions.extend(self.symbols.used().decisions(row.id, self.symbols.some_are_unknown()));
             decisions.extend(rules::needs_lto(row, self.lto));
         }
         rules::ltoir_output(self.options.output(), library)?;
@@ -225,6 +247,12 @@ impl<'a> Request<'a> {
             .iter()
             .enumerate()
             .flat_map(|(index, input)| input.pieces().iter().enumerate().map(move |(at, piece)| (index, input, at, piece)))
+    }
+
+    /// Whether everything that is linked is LTO-IR.
+    pub(super) fn is_of_ltoir_alone(&self) -> bool {
+        let is_ltoir = |chosen: &Chosen| chosen.part.as_ref().is_some_and(|part| part.kind == PartKind::LtoIr);
+        self.lto && self.chosen.iter().all(is_ltoir)
     }
 
     fn links_for_target(&self, part: &Part) -> bool {
@@ -384,39 +412,89 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Which pieces are linked, where a member of an archive is only if it is needed. Members whose symbols are not known are.
-fn needed_members(members: &[Option<String>], symbols: &[Symbols], roots: impl Iterator<Item = String>) -> Vec<bool> {
-    let is_unknown = |symbols: &Symbols| matches!(symbols, Symbols::Unknown);
-    let mut needed: Vec<bool> = members.iter().zip(symbols).map(|(member, symbols)| member.is_none() || is_unknown(symbols)).collect();
-    let mut undefined: BTreeSet<String> = roots.collect();
-    let mut defined = BTreeSet::new();
-    let mut take = |index: usize, undefined: &mut BTreeSet<String>| {
-        let Symbols::Known(symbols) = &symbols[index] else { return };
-        let visible = symbols.iter().filter(|symbol| symbol.binding != Binding::Local);
-        for symbol in visible {
-            if symbol.defined {
-                defined.insert(symbol.name.clone());
-            } else if !defined.contains(&symbol.name) {
-                undefined.insert(symbol.name.clone());
-            }
+/// Which pieces are linked, where a member of an archive is only if it is needed; `None` is no
+/// member, and linked. Of the members that define what is undefined the first is taken, again and
+/// again. The work is linear in the symbols.
+fn needed_members(members: &[Option<&str>], symbols: &[Symbols], roots: &BTreeSet<String>) -> Vec<bool> {
+    let mut names: HashMap<&str, Name> = HashMap::new();
+    let mut pieces_of: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, (member, symbols)) in members.iter().zip(symbols).enumerate() {
+        let Some(member) = member else { continue };
+        pieces_of.entry(member).or_default().push(index);
+        for symbol in known(symbols).filter(|symbol| symbol.defined && symbol.binding != Binding::Local) {
+            names.entry(&symbol.name).or_default().definers.push(index);
         }
-        undefined.retain(|name| !defined.contains(name));
-    };
-    (0..needed.len()).filter(|index| needed[*index]).for_each(|index| take(index, &mut undefined));
-    let defines_one = |symbols: &Symbols, undefined: &BTreeSet<String>| match symbols {
-        Symbols::Known(symbols) => {
-            symbols.iter().any(|symbol| symbol.defined && symbol.binding != Binding::Local && undefined.contains(&symbol.name))
-        }
-        Symbols::Unknown => false,
-    };
-    while let Some(next) = (0..needed.len()).find(|index| !needed[*index] && defines_one(&symbols[*index], &undefined)) {
+    }
+    let mut choice = Choice { names, undefined_in: vec![0; members.len()], candidates: BTreeSet::new() };
+    let mut needed: Vec<bool> = members.iter().map(Option::is_none).collect();
+    roots.iter().for_each(|root| choice.wants(root));
+    (0..members.len()).filter(|index| needed[*index]).for_each(|index| choice.take(&symbols[index]));
+    while let Some(next) = choice.candidates.pop_first() {
         // A member is taken whole, with all its fatbins.
-        for index in (0..needed.len()).filter(|index| members[*index] == members[next]) {
+        for index in members[next].and_then(|member| pieces_of.remove(member)).unwrap_or_default() {
             needed[index] = true;
-            take(index, &mut undefined);
+            choice.take(&symbols[index]);
         }
     }
     needed
+}
+
+/// What [`needed_members`] knows while it chooses.
+struct Choice<'a> {
+    names: HashMap<&'a str, Name>,
+    /// How many undefined names each piece of a member defines.
+    undefined_in: Vec<usize>,
+    /// The pieces where that is not 0.
+    candidates: BTreeSet<usize>,
+}
+
+#[derive(Default)]
+struct Name {
+    is_wanted: bool,
+    is_defined: bool,
+    definers: Vec<usize>,
+}
+
+impl<'a> Choice<'a> {
+    fn wants(&mut self, name: &'a str) {
+        let name = self.names.entry(name).or_default();
+        if std::mem::replace(&mut name.is_wanted, true) || name.is_defined {
+            return;
+        }
+        for definer in &name.definers {
+            self.undefined_in[*definer] += 1;
+            self.candidates.insert(*definer);
+        }
+    }
+
+    fn defines(&mut self, name: &'a str) {
+        let name = self.names.entry(name).or_default();
+        if std::mem::replace(&mut name.is_defined, true) || !name.is_wanted {
+            return;
+        }
+        for definer in &name.definers {
+            self.undefined_in[*definer] -= 1;
+            if self.undefined_in[*definer] == 0 {
+                self.candidates.remove(definer);
+            }
+        }
+    }
+
+    /// A piece that is linked defines and wants what it does.
+    fn take(&mut self, symbols: &'a Symbols) {
+        let visible = || known(symbols).filter(|symbol| symbol.binding != Binding::Local);
+        visible().filter(|symbol| symbol.defined).for_each(|symbol| self.defines(&symbol.name));
+        visible().filter(|symbol| !symbol.defined).for_each(|symbol| self.wants(&symbol.name));
+    }
+}
+
+/// The symbols of a part that tells them.
+fn known(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
+    match symbols {
+        Symbols::Known(symbols) => &symbols[..],
+        Symbols::Unknown => &[],
+    }
+    .iter()
 }
 
 /// A part for a message, such as "sm_90a cubin".

@@ -68,6 +68,31 @@ pub fn needs_lto(row: &OptionRow, lto: bool) -> Option<Decision> {
     (!lto).then(|| Decision { rule: "needs_lto", option: row.spelling.to_owned(), action: Action::Kept, reason })
 }
 
+/// `-kernels-used` and `-variables-used` where they do harm (measured: PTX, cubins and LTO-IR,
+/// each alone and together).
+///
+/// 12.1 dies of one of them without the other in a link of LTO-IR alone. In any other link every
+/// release keeps each variable, and for `-variables-used` without `-kernels-used` drops each kernel.
+pub fn names_to_keep(request: &Request<'_>, row: &OptionRow, library: &LibraryFacts) -> Option<Decision> {
+    const DIES_OF_ONE: Version = Version::new(12, 1);
+    let other = match row.id {
+        OptionId::KernelsUsed => OptionId::VariablesUsed,
+        OptionId::VariablesUsed => OptionId::KernelsUsed,
+        _ => return None,
+    };
+    let is_alone = request.options.get(other).is_none();
+    let reason = match (request.is_of_ltoir_alone(), row.id) {
+        (true, _) if is_alone && library.version == Some(DIES_OF_ONE) => {
+            format!("nvJitLink {DIES_OF_ONE} crashes over it without {} in a link of LTO-IR; nothing is removed", other.row().spelling)
+        }
+        (false, OptionId::VariablesUsed) => {
+            "only a link of LTO-IR alone removes variables; in any other nvJitLink takes it for removing all kernels".to_owned()
+        }
+        _ => return None,
+    };
+    Some(Decision { rule: "names_to_keep", option: row.spelling.to_owned(), action: Action::Dropped, reason })
+}
+
 /// An option that is said twice is passed once.
 pub fn repeated(options: &LinkOptions) -> impl Iterator<Item = Decision> {
     options.repeated().iter().map(|id| Decision {

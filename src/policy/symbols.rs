@@ -9,8 +9,9 @@ use std::fmt;
 
 use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
 use crate::input::{Binding, Input, Memory, Piece, Symbol, SymbolKind, Symbols, is_provided_by_the_driver, name_without_static};
-use crate::options::{LinkOptions, Value};
-use crate::policy::table::OptionId;
+use crate::options::LinkOptions;
+use crate::output;
+use crate::policy::used::UsedNames;
 
 /// The symbols of everything that is linked.
 #[derive(Debug, Default)]
@@ -21,6 +22,7 @@ pub struct LinkSymbols {
     statics: BTreeMap<String, String>,
     /// Some part tells nothing of its symbols.
     has_unknown: bool,
+    used: UsedNames,
 }
 
 /// Who needs a symbol, by the pieces' names, and as what.
@@ -138,37 +140,42 @@ impl LinkSymbols {
         Ok(())
     }
 
-    /// The names given to `kernels_used` and `variables_used` are defined. With LTO-IR among the inputs that cannot be known.
-    pub(super) fn check_used(&self, options: &LinkOptions) -> Result<()> {
-        if self.has_unknown {
-            return Ok(());
+    /// Some part tells nothing of its symbols, so that what is found nowhere may be there.
+    pub(super) fn some_are_unknown(&self) -> bool {
+        self.has_unknown
+    }
+
+    /// What the texts of `kernels_used` and `variables_used` name.
+    pub(super) fn used(&self) -> &UsedNames {
+        &self.used
+    }
+
+    /// Symbols to add to, with what keeps them.
+    pub(super) fn with(used: UsedNames) -> Self {
+        Self { used, ..Self::default() }
+    }
+
+    /// The findings about texts of `kernels_used` and `variables_used` that only the output could
+    /// tell, for there is LTO-IR.
+    pub fn texts_not_in_output(&mut self, output: &output::Symbols) -> Vec<Diagnostic> {
+        if !self.has_unknown {
+            return Vec::new();
         }
-        for (id, class, is_wanted_kind) in [
-            (OptionId::KernelsUsed, ResultClass::MissingKernel, (|kind| kind == SymbolKind::Kernel) as fn(SymbolKind) -> bool),
-            (OptionId::VariablesUsed, ResultClass::UnresolvedSymbol, |kind| kind == SymbolKind::Variable),
-        ] {
-            let Some(Value::List(names)) = options.get(id) else { continue };
-            let is_defined = |name: &String| self.defined.get(name).is_some_and(|definition| is_wanted_kind(definition.form.kind));
-            if let Some(name) = names.iter().find(|name| !is_defined(name)) {
-                let text = format!("{} names '{name}', which no input defines", id.row().name);
-                return Err(Error::new(class, text).on_symbol(name));
+        for (kind, names) in [(SymbolKind::Kernel, &output.kernels), (SymbolKind::Variable, &output.variables)] {
+            for name in names {
+                self.used.keeps(kind, name);
             }
         }
-        Ok(())
+        self.used.not_found().collect()
     }
 
     /// What the output must have and lacks, of the kernels that it has.
     pub fn missing_kernels(&self, options: &LinkOptions, found: &[String]) -> Result<()> {
         let found: BTreeSet<&str> = found.iter().map(String::as_str).collect();
-        let defined =
-            self.defined.iter().filter(|(_, definition)| definition.form.kind == SymbolKind::Kernel).map(|(name, _)| name.as_str());
-        let used: Option<Vec<&str>> = match options.get(OptionId::KernelsUsed) {
-            Some(Value::List(names)) => Some(names.iter().map(String::as_str).collect()),
-            _ => None,
-        };
-        let expected: Vec<&str> = used.unwrap_or_else(|| defined.collect());
+        let is_kernel = |definition: &Definition| definition.form.kind == SymbolKind::Kernel;
+        let expected = self.defined.iter().filter(|(name, definition)| is_kernel(definition) && self.used.leaves_kernel(name));
         let required = options.required_kernels.iter().map(String::as_str);
-        match expected.into_iter().chain(required).find(|name| !found.contains(name)) {
+        match expected.map(|(name, _)| name.as_str()).chain(required).find(|name| !found.contains(name)) {
             None => Ok(()),
             Some(name) => {
                 let text = match self.defined.get(name) {

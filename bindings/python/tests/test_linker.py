@@ -63,8 +63,10 @@ def test_names_that_are_to_be_kept():
     inputs = [FIXTURES / "wide" / name for name in ("first.ptx", "second.ptx")]
     assert [flag for flag in link(inputs, kernels_used=["first", "second"]).plan["options"] if "used" in flag] == \
         ["-kernels-used=first", "-kernels-used=second"]
-    assert refused("missing_kernel", inputs, kernels_used=["first", "third"]).diagnostics[0].symbol == "third"
-    assert "-variables-used=of_first" in link(inputs, kernels_used=["first", "second"], variables_used=("of_first",)).plan["options"]
+    linked = link(inputs, kernels_used=["first", "third"])
+    assert (linked.kernels, [finding.symbol for finding in linked.diagnostics]) == (("first",), ["third"])
+    assert refused("missing_kernel", inputs, kernels_used="first", required_kernels="third").diagnostics[-1].symbol == "third"
+    assert "-variables-used=of" in link(LTO_PAIR, kernels_used="kernel", variables_used=("of",)).plan["options"]
 
 
 def test_what_is_passed_through_is_nvjitlink_s_to_refuse():

@@ -40,7 +40,7 @@
 /** Initialises a cl_linker_options: nothing is asked for. */
 #define CL_LINKER_OPTIONS_INIT \
   { sizeof(cl_linker_options), NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0 }
+    NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0 }
 
 /** Initialises a cl_diagnostic. */
 #define CL_DIAGNOSTIC_INIT { sizeof(cl_diagnostic), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 }
@@ -205,6 +205,10 @@ enum cl_result
    * The output was not asked for, or there is none.
    */
   CL_RESULT_OUTPUT_NOT_AVAILABLE = 75,
+  /**
+   * A limit was reached, of the caller's or of ours; the message names it.
+   */
+  CL_RESULT_OVER_LIMIT = 78,
   /**
    * No memory.
    */
@@ -442,6 +446,12 @@ typedef struct cl_linker_options {
    * Zero.
    */
   uint32_t reserved;
+  /**
+   * Bytes that the packed code of the inputs may have together once unpacked, of a link and so of one input; 0 is 8 GiB,
+   * which no device library that we know reaches. More is `CL_RESULT_OVER_LIMIT`. Counted is what a link has unpacked:
+   * of each fatbin the image that is linked, and all of those that are unpacked because the library cannot.
+   */
+  uint64_t max_unpacked_bytes;
 } cl_linker_options;
 
 /**
@@ -770,9 +780,12 @@ cl_result cl_linker_add(struct cl_linker *linker,
 /**
  * Adds one input from a file, which is read now. Messages call it by `path`.
  *
- * Results: as for `cl_linker_add`, and `CL_RESULT_FILE_NOT_FOUND`, `..._IO_ERROR`, which make the linker fail for good.
+ * Results: as for `cl_linker_add`, and `CL_RESULT_FILE_NOT_FOUND`, `..._IO_ERROR`, `..._OVER_LIMIT` (the files of a thin archive),
+ * which make the linker fail for good.
  */
-cl_result cl_linker_add_file(struct cl_linker *linker, cl_input_kind kind, const char *path);
+cl_result cl_linker_add_file(struct cl_linker *linker,
+                             cl_input_kind kind,
+                             const char *path);
 
 /**
  * Links what was added. The library is searched for here, and opened if it is not yet; see `CL_BACKEND_AUTO` for who links. Where the CUDA driver
@@ -781,7 +794,7 @@ cl_result cl_linker_add_file(struct cl_linker *linker, cl_input_kind kind, const
  * Results that make the linker fail for good: `CL_RESULT_NO_INPUTS`, `..._MISSING_ARCH`, `..._INCOMPATIBLE_OPTIONS`,
  * `..._UNSUPPORTED_OPTION`, `..._UNSUPPORTED_ARCH`, `..._LIBRARY_NOT_FOUND`, `..._LIBRARY_UNUSABLE`, `..._DRIVER_NOT_FOUND`,
  * `..._DRIVER_ERROR` (also in a process forked after its parent used CUDA), `..._BAD_OPTION_VALUE` (the variable `CUDALINK_BACKEND`), and those of the
- * inputs and the link (60 to 75). `CL_RESULT_INVALID_STATE` if the linker is complete or has failed.
+ * inputs and the link (60 to 78). `CL_RESULT_INVALID_STATE` if the linker is complete or has failed.
  */
 cl_result cl_linker_complete(struct cl_linker *linker);
 

@@ -285,6 +285,12 @@ class options {
   /** Which members of an archive are linked: all unless set. */
   options &archive_members(archive_member_set members) { return set(raw_.archive_members, static_cast<cl_archive_members>(members)); }
 
+  /**
+   * Bytes that the packed code of the inputs may have together once unpacked, of a link and so of one input; 0 is the default.
+   * More is CL_RESULT_OVER_LIMIT.
+   */
+  options &max_unpacked_bytes(std::uint64_t bytes) { return set(raw_.max_unpacked_bytes, bytes); }
+
  private:
   friend class c_options;
 

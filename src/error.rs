@@ -81,6 +81,8 @@ pub enum ResultClass {
     LinkFailed = 74,
     /// The output was not asked for, or there is none.
     OutputNotAvailable = 75,
+    /// A limit was reached, of the caller's or of ours; the message names it.
+    OverLimit = 78,
     /// No memory.
     OutOfMemory = 90,
     /// A fault of cudalink or of the backend that the caller did not cause.
@@ -125,6 +127,7 @@ const NAMES: &[(ResultClass, &CStr)] = &[
     (ResultClass::CompileFailed, c"compile_failed"),
     (ResultClass::LinkFailed, c"link_failed"),
     (ResultClass::OutputNotAvailable, c"output_not_available"),
+    (ResultClass::OverLimit, c"over_limit"),
     (ResultClass::OutOfMemory, c"out_of_memory"),
     (ResultClass::Internal, c"internal"),
     (ResultClass::Panic, c"panic"),

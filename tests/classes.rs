@@ -64,6 +64,7 @@ fn a_mistake_has_the_same_class_on_every_release() {
         ("no_device_code", &["-arch=sm_80"], &["wide/host_only.o"]),
         ("not_relocatable", &["-arch=sm_80"], &["wide/whole.cubin", "12.0/helper.ptx"]),
         ("not_ltoir", &["-arch=sm_80", "-ptx"], &["12.0/helper.ltoir", "12.0/kernel.ptx"]),
+        ("over_limit", &["-arch=sm_80", "--max-unpacked-bytes=100"], &["wide/kernel.old.zstd.fatbin"]),
         ("compile_failed", &["-arch=sm_80"], &["syntax.ptx"]),
         ("unresolved_symbol", &["-arch=sm_80"], &["12.0/kernel.ltoir"]),
     ];

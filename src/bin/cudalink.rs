@@ -12,7 +12,7 @@ use cudalink::backend::driver::{Device, Driver};
 use cudalink::backend::library::{FoundBy, SearchEnvironment};
 use cudalink::backend::nvjitlink::{self, NvJitLink};
 use cudalink::linker::asked_backend;
-use cudalink::options::{ArchiveMembers, Backend};
+use cudalink::options::{ArchiveMembers, Backend, DEFAULT_MAX_UNPACKED_BYTES};
 use cudalink::policy::choose;
 use cudalink::{Error, InputKind, LinkOptions, Linker, OutputKind, Result, ResultClass, input};
 use serde_json::{Value, json};
@@ -81,6 +81,11 @@ fn split_flags(arguments: Vec<OsString>) -> (Vec<String>, Vec<OsString>) {
 fn command() -> Command {
     let json = Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object on stdout");
     let path = |name: &'static str| Arg::new(name).value_parser(value_parser!(PathBuf));
+    let max_unpacked_bytes = Arg::new("max-unpacked-bytes")
+        .long("max-unpacked-bytes")
+        .value_name("N")
+        .value_parser(value_parser!(u64).range(1..))
+        .help("What the packed code of the inputs may have together once unpacked [default: 8 GiB]");
     let link_arguments = [
         path("library").long("library").value_name("PATH").help("The nvJitLink to use, and no other"),
         Arg::new("backend").long("backend").value_parser(Backend::NAMES.map(|(name, _)| name)).default_value("auto").help("Who links"),
@@ -95,6 +100,7 @@ fn command() -> Command {
             .value_parser(["all", "needed"])
             .default_value("all")
             .help("Which members of an archive are linked"),
+        max_unpacked_bytes.clone(),
         Arg::new("require-kernel")
             .long("require-kernel")
             .value_name("NAME")
@@ -141,6 +147,7 @@ fn command() -> Command {
                         .action(ArgAction::SetTrue)
                         .help("Also list what it defines and needs, for which all of its code is read"),
                 )
+                .arg(max_unpacked_bytes)
                 .arg(path("FILE").num_args(1..).required(true).action(ArgAction::Append)),
         )
         .subcommand(
@@ -172,6 +179,7 @@ fn link_options(matches: &ArgMatches, flags: &[String]) -> Result<LinkOptions> {
     if text("archive-members") == Some("needed") {
         options.archive_members = ArchiveMembers::Needed;
     }
+    options.max_unpacked_bytes = unpack_limit(matches);
     options.backend = text("backend").and_then(Backend::named).unwrap_or_default();
     match text("emit") {
         Some("cubin") => options.set_output(OutputKind::Cubin)?,
@@ -268,13 +276,18 @@ fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
     Ok(plan.is_ok())
 }
 
+fn unpack_limit(matches: &ArgMatches) -> u64 {
+    matches.get_one("max-unpacked-bytes").copied().unwrap_or(DEFAULT_MAX_UNPACKED_BYTES)
+}
+
 fn inspect(matches: &ArgMatches) -> io::Result<bool> {
-    let describe_bytes = if matches.get_flag("symbols") { input::describe_with_symbols } else { input::describe };
+    let symbols_within = matches.get_flag("symbols").then(|| unpack_limit(matches));
     let describe = |path: &PathBuf| {
         let name = path.display().to_string();
-        match cudalink::linker::read(path) {
-            Ok(bytes) => describe_bytes(&bytes, &name, &mut input::members_beside(path)),
-            Err(error) => input::Description::of_failure(&name, &error),
+        match (cudalink::linker::read(path), symbols_within) {
+            (Ok(bytes), Some(limit)) => input::describe_with_symbols(&bytes, &name, &mut input::members_beside(path), limit),
+            (Ok(bytes), None) => input::describe(&bytes, &name, &mut input::members_beside(path)),
+            (Err(error), _) => input::Description::of_failure(&name, &error),
         }
     };
     let descriptions: Vec<_> = matches.get_many("FILE").into_iter().flatten().map(describe).collect();

@@ -232,7 +232,8 @@ pub unsafe extern "C" fn cl_linker_add(
 
 /// Adds one input from a file, which is read now. Messages call it by `path`.
 ///
-/// Results: as for `cl_linker_add`, and `CL_RESULT_FILE_NOT_FOUND`, `..._IO_ERROR`, which make the linker fail for good.
+/// Results: as for `cl_linker_add`, and `CL_RESULT_FILE_NOT_FOUND`, `..._IO_ERROR`, `..._OVER_LIMIT` (the files of a thin archive),
+/// which make the linker fail for good.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cl_linker_add_file(linker: *mut cl_linker, kind: cl_input_kind, path: *const c_char) -> ResultClass {
     let step = |linker: &mut cl_linker| {
@@ -251,7 +252,7 @@ pub unsafe extern "C" fn cl_linker_add_file(linker: *mut cl_linker, kind: cl_inp
 /// Results that make the linker fail for good: `CL_RESULT_NO_INPUTS`, `..._MISSING_ARCH`, `..._INCOMPATIBLE_OPTIONS`,
 /// `..._UNSUPPORTED_OPTION`, `..._UNSUPPORTED_ARCH`, `..._LIBRARY_NOT_FOUND`, `..._LIBRARY_UNUSABLE`, `..._DRIVER_NOT_FOUND`,
 /// `..._DRIVER_ERROR` (also in a process forked after its parent used CUDA), `..._BAD_OPTION_VALUE` (the variable `CUDALINK_BACKEND`), and those of the
-/// inputs and the link (60 to 75). `CL_RESULT_INVALID_STATE` if the linker is complete or has failed.
+/// inputs and the link (60 to 78). `CL_RESULT_INVALID_STATE` if the linker is complete or has failed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cl_linker_complete(linker: *mut cl_linker) -> ResultClass {
     // SAFETY: by the header's contract for `linker`.

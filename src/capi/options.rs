@@ -170,6 +170,10 @@ pub struct cl_linker_options {
     pub archive_members: cl_archive_members,
     /// Zero.
     pub reserved: u32,
+    /// Bytes that the packed code of the inputs may have together once unpacked, of a link and so of one input; 0 is 8 GiB,
+    /// which no device library that we know reaches. More is `CL_RESULT_OVER_LIMIT`. Counted is what a link has unpacked:
+    /// of each fatbin the image that is linked, and all of those that are unpacked because the library cannot.
+    pub max_unpacked_bytes: u64,
 }
 
 // SAFETY: repr(C), integers and pointers only, `struct_size` first.
@@ -200,6 +204,7 @@ pub unsafe fn read(options: *const cl_linker_options) -> Result<LinkOptions> {
         CL_ARCHIVE_MEMBERS_NEEDED => ArchiveMembers::Needed,
         other => return Err(no_such("archive_members", other)),
     };
+    checked.max_unpacked_bytes = options.max_unpacked_bytes;
     if options.reserved != 0 {
         return Err(no_such("reserved", options.reserved));
     }

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::OnceLock;
 
-use super::{Facts, InputKind, MemberReader, Part, PartKind, Problem, Symbols, examine, unpacked_fatbin};
+use super::{Facts, InputKind, Inside, MemberReader, Part, PartKind, Problem, Symbols, examine, unpacked_fatbin};
 use crate::error::{Error, Result, ResultClass};
 
 /// One thing to link.
@@ -15,6 +16,8 @@ pub struct Input {
     bytes: Vec<u8>,
     facts: Facts,
     pieces: Vec<Piece>,
+    /// What the packed parts tell that were looked into, by their index: each is unpacked once for it, however often it is asked.
+    inside: Box<[OnceLock<Box<Inside>>]>,
 }
 
 /// What a backend takes as one image: a whole input, or one fatbin of many in it.
@@ -69,7 +72,8 @@ impl Input {
             end_ptx(&mut bytes);
         }
         let pieces = pieces(&facts, name);
-        Ok(Self { name: name.to_owned(), bytes, facts, pieces })
+        let inside = facts.parts.iter().map(|_| OnceLock::new()).collect();
+        Ok(Self { name: name.to_owned(), bytes, facts, pieces, inside })
     }
 
     /// The name that the caller gave it.
@@ -110,6 +114,12 @@ impl Input {
         }
     }
 
+    /// Bytes that [`unpacked_image`](Self::unpacked_image) unpacks: every packed image once, and a block of several as a whole.
+    pub fn bytes_to_unpack(&self, piece: &Piece) -> u64 {
+        let packed_together = self.parts(piece).chunk_by(|one, next| one.is_packed_with(next));
+        packed_together.filter_map(|parts| parts.first()).fold(0, |sum, part| sum.saturating_add(part.bytes_to_unpack()))
+    }
+
     /// The same fatbin with every image stored, for a backend that cannot read how they are compressed.
     pub fn unpacked_image(&self, piece: &Piece) -> Result<Vec<u8>> {
         unpacked_fatbin(&self.image(piece)?).map_err(|problem| error(&problem, &piece.name))
@@ -117,7 +127,7 @@ impl Input {
 
     /// A part with what only its payload tells, which is unpacked for it.
     pub fn look_inside(&self, part: &Part) -> Result<Part> {
-        self.facts.look_inside(&self.bytes, part).map_err(|problem| error(&problem, &self.name))
+        self.inside(part).map(|inside| inside.part.clone())
     }
 
     /// The bytes of a part, unpacked.
@@ -127,7 +137,19 @@ impl Input {
 
     /// The symbols of a part, which is unpacked for it.
     pub fn symbols(&self, part: &Part) -> Result<Symbols> {
+        if part.bytes_to_unpack() > 0 {
+            return self.inside(part).map(|inside| inside.symbols.clone());
+        }
         self.facts.symbols(&self.bytes, part).map_err(|problem| error(&problem, &self.name))
+    }
+
+    fn inside(&self, part: &Part) -> Result<&Inside> {
+        let kept = self.inside.get(part.index).ok_or_else(|| Error::new(ResultClass::Internal, "a part of another input"))?;
+        if let Some(inside) = kept.get() {
+            return Ok(inside);
+        }
+        let inside = self.facts.inside(&self.bytes, part).map_err(|problem| error(&problem, &self.name))?;
+        Ok(kept.get_or_init(|| Box::new(inside)))
     }
 
     /// The text of an input that is PTX is followed by our own end; that of an archive member is not.
@@ -180,7 +202,7 @@ pub(super) fn error(problem: &Problem, name: &str) -> Error {
     let (class, text) = match problem {
         Problem::Empty => (ResultClass::EmptyInput, "is empty".to_owned()),
         Problem::Damaged { .. } => (ResultClass::BadInput, format!("is {problem}")),
-        Problem::TooLarge { .. } => (ResultClass::BadInput, format!("is too large: {problem}")),
+        Problem::TooLarge { .. } => (ResultClass::OverLimit, format!("is too large: {problem}")),
         Problem::Unrecognized { looks_like: Some(what) } => (ResultClass::UnrecognizedInput, format!("cannot be linked: it is {what}")),
         Problem::Unrecognized { looks_like: None } => {
             (ResultClass::UnrecognizedInput, "is neither PTX, LTO-IR, a cubin, a fatbin, a host object nor an archive".to_owned())
@@ -225,6 +247,22 @@ mod tests {
                 assert!(!input.image(piece).unwrap().is_empty());
                 assert!(piece.name.starts_with("unit"));
             }
+        }
+    }
+
+    #[test]
+    fn a_packed_part_is_unpacked_once_however_often_it_is_asked() {
+        let cubin = samples::cubin(90, "13.5", "sm_90");
+        for (flags, payload) in [(0x2011, samples::lz4(&cubin)), (0x8011, samples::zstd(&cubin))] {
+            let (kind, unpacked) = (2, cubin.len());
+            let entry = samples::Entry { kind, version: (1, 8), sm: 90, flags, payload: &payload, unpacked, ..Default::default() };
+            let mut input = input(&samples::fatbin(&[entry])).unwrap();
+            let part = input.facts.parts[0].clone();
+            let told = input.look_inside(&part).unwrap();
+            // What is not there any more cannot be unpacked.
+            input.bytes.fill(0);
+            assert_eq!(input.look_inside(&part).unwrap(), told);
+            assert_eq!(input.symbols(&told).unwrap(), input.symbols(&part).unwrap());
         }
     }
 

@@ -89,11 +89,12 @@ pub fn describe(bytes: &[u8], name: &str, read_member: &mut MemberReader) -> Des
     description
 }
 
-/// The same with the symbols. Every part is unpacked and read for that, so the cost follows the size of the input.
-pub fn describe_with_symbols(bytes: &[u8], name: &str, read_member: &mut MemberReader) -> Description {
+/// The same with the symbols. Every part is unpacked and read for that, so the cost follows the size of what is packed: up to
+/// `max_unpacked_bytes` for all parts together.
+pub fn describe_with_symbols(bytes: &[u8], name: &str, read_member: &mut MemberReader, max_unpacked_bytes: u64) -> Description {
     let mut description = match examine(bytes, read_member) {
         Ok(facts) => {
-            let (symbols, unreadable) = SymbolsDescription::new(&facts, bytes);
+            let (symbols, unreadable) = SymbolsDescription::new(&facts, bytes, max_unpacked_bytes);
             let mut description = Description::of_facts(name, facts);
             description.symbols = Some(symbols);
             description.warnings.extend(unreadable);
@@ -107,19 +108,51 @@ pub fn describe_with_symbols(bytes: &[u8], name: &str, read_member: &mut MemberR
 
 impl SymbolsDescription {
     /// The symbols, and why those of some parts cannot be read.
-    fn new(facts: &Facts, bytes: &[u8]) -> (Self, Vec<String>) {
+    fn new(facts: &Facts, bytes: &[u8], max_unpacked_bytes: u64) -> (Self, Vec<String>) {
         let mut summary = Summary::default();
         let mut complete = true;
         let mut unreadable = Vec::new();
-        for (index, part) in facts.parts.iter().enumerate() {
-            match facts.symbols(bytes, part) {
-                Ok(Symbols::Known(symbols)) => summary.add(symbols),
-                Ok(Symbols::Unknown) => complete = false,
+        let (mut unpacked, mut left_out) = (0_u64, 0_usize);
+        // The images of a block follow each other, and it is unpacked once for them.
+        for together in facts.parts.chunk_by(|one, next| one.is_packed_with(next)) {
+            let [first, ..] = together else { continue };
+            if !together.iter().any(Part::has_known_symbols) {
+                complete = false;
+                continue;
+            }
+            let index = first.index;
+            let size = unpacked.saturating_add(first.bytes_to_unpack());
+            if size > max_unpacked_bytes {
+                complete = false;
+                left_out = left_out.saturating_add(together.len());
+                continue;
+            }
+            unpacked = size;
+            let packed_in = match facts.unpack(bytes, first) {
+                Ok(packed_in) => packed_in,
                 Err(problem) => {
                     complete = false;
                     unreadable.push(format!("the symbols of part {index} cannot be read: {problem}"));
+                    continue;
+                }
+            };
+            for part in together {
+                match part.image_in(&packed_in).and_then(|image| part.symbols(image)) {
+                    Ok(Symbols::Known(symbols)) => summary.add(symbols),
+                    Ok(Symbols::Unknown) => complete = false,
+                    Err(problem) => {
+                        complete = false;
+                        unreadable.push(format!("the symbols of part {} cannot be read: {problem}", part.index));
+                    }
                 }
             }
+        }
+        if left_out > 0 {
+            let parts = if left_out == 1 { "part" } else { "parts" };
+            unreadable.push(format!(
+                "the symbols of {left_out} {parts} are not read: max_unpacked_bytes allows {max_unpacked_bytes} bytes of unpacked code \
+                 for all parts together"
+            ));
         }
         let undefined = summary.undefined().cloned().collect();
         let defined = summary.defined.into_iter();

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::bytes::View;
-use super::{Arch, cubin, ltoir, unpack};
+use super::{Arch, Symbols, cubin, ltoir, unpack};
 use crate::release::{self, Version};
 
 /// What an input is as a whole.
@@ -187,6 +187,8 @@ pub struct Part {
     pub container: Option<usize>,
     /// Where it was found.
     pub place: Place,
+    /// Its own index in [`Facts::parts`].
+    pub index: usize,
 }
 
 impl Part {
@@ -205,7 +207,35 @@ impl Part {
             block: None,
             container: None,
             place: place.clone(),
+            index: 0,
         }
+    }
+
+    /// Bytes that unpacking it takes, of the whole block where it is packed with others: none if it is stored, or cannot be
+    /// unpacked here.
+    pub fn bytes_to_unpack(&self) -> u64 {
+        match self.compression {
+            Compression::Lz4 | Compression::Zstd if !self.scrambled => self.block.map_or(self.unpacked_size, |block| block.size),
+            _ => 0,
+        }
+    }
+
+    /// Whether the two are packed in one block.
+    pub(super) fn is_packed_with(&self, other: &Part) -> bool {
+        self.block.is_some() && other.block.is_some() && (self.offset, self.container) == (other.offset, other.container)
+    }
+
+    /// Its own bytes in what it is packed in; of PTX without closing NULs.
+    pub(super) fn image_in<'a>(&self, unpacked: &'a [u8]) -> Result<&'a [u8], Problem> {
+        let bytes = match self.block {
+            Some(block) => View::new(unpacked).slice(block.offset, self.unpacked_size, "image in its block")?.bytes,
+            None => unpacked,
+        };
+        if !matches!(self.kind, PartKind::Ptx | PartKind::RelocatablePtx) {
+            return Ok(bytes);
+        }
+        let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last.saturating_add(1));
+        Ok(bytes.get(..end).unwrap_or_default())
     }
 
     /// Adds what the image itself says, and checks it.
@@ -243,6 +273,15 @@ fn without_nul(image: View) -> Result<(), Problem> {
     }
     let at = text.iter().position(|&byte| byte == 0).unwrap_or_default();
     Err(image.damaged(at as u64, "a NUL inside PTX text"))
+}
+
+/// What the bytes of a part tell.
+#[derive(Clone, Debug)]
+pub struct Inside {
+    /// The part with what only its bytes can tell.
+    pub part: Part,
+    /// Its symbols.
+    pub symbols: Symbols,
 }
 
 /// Where a part stands in a block that is packed as one (`fatbinary -concat`).
@@ -294,6 +333,12 @@ impl Facts {
         Facts { kind, parts: Vec::new(), containers: Vec::new(), outside: Vec::new(), warnings: Vec::new() }
     }
 
+    /// Adds the next part.
+    pub(super) fn push(&mut self, mut part: Part) {
+        part.index = self.parts.len();
+        self.parts.push(part);
+    }
+
     /// The bytes of a fatbin as a library takes them. `input` is what was examined.
     pub fn container_bytes<'a>(&'a self, input: &'a [u8], container: &Container) -> Result<&'a [u8], Problem> {
         Ok(self.file(input, &container.place)?.slice(container.offset, container.size, "fatbin")?.bytes)
@@ -304,35 +349,44 @@ impl Facts {
     /// Unpacking stops at the size that the part declares, and is refused beyond [`MAX_UNPACKED_SIZE`](super::MAX_UNPACKED_SIZE).
     /// PTX comes without closing NULs.
     pub fn part_bytes<'a>(&'a self, input: &'a [u8], part: &Part) -> Result<Cow<'a, [u8]>, Problem> {
+        Ok(match self.unpack(input, part)? {
+            Cow::Borrowed(bytes) => Cow::Borrowed(part.image_in(bytes)?),
+            Cow::Owned(bytes) if part.block.is_some() => Cow::Owned(part.image_in(&bytes)?.to_vec()),
+            Cow::Owned(mut bytes) => {
+                let size = part.image_in(&bytes)?.len();
+                bytes.truncate(size);
+                Cow::Owned(bytes)
+            }
+        })
+    }
+
+    /// What a part is packed in, unpacked: itself, or the whole block that it is in.
+    pub(super) fn unpack<'a>(&'a self, input: &'a [u8], part: &Part) -> Result<Cow<'a, [u8]>, Problem> {
         let packed = self.file(input, &part.place)?.slice(part.offset, part.size, "part")?;
         let unpacked_size = part.block.map_or(part.unpacked_size, |block| block.size);
-        let mut bytes = unpack::unpack(packed, part.compression, part.scrambled, unpacked_size)?;
-        if let Some(block) = part.block {
-            let image = View::new(&bytes).slice(block.offset, part.unpacked_size, "image in its block")?;
-            bytes = Cow::Owned(image.bytes.to_vec());
-        }
-        if matches!(part.kind, PartKind::Ptx | PartKind::RelocatablePtx) {
-            let text = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last.saturating_add(1));
-            match &mut bytes {
-                Cow::Borrowed(bytes) => *bytes = bytes.get(..text).unwrap_or_default(),
-                Cow::Owned(bytes) => bytes.truncate(text),
-            }
-        }
-        Ok(bytes)
+        unpack::unpack(packed, part.compression, part.scrambled, unpacked_size)
     }
 
     /// The part with what only its own bytes can tell: which toolkit made a compressed cubin, and whether it is relocatable. They are
     /// checked as those of a stored part are. This unpacks the part, so it costs more than looking at headers; `examine` never does it.
     pub fn look_inside(&self, input: &[u8], part: &Part) -> Result<Part, Problem> {
-        let mut part = part.clone();
-        if matches!(part.kind, PartKind::Cubin | PartKind::LtoIr | PartKind::Ptx | PartKind::RelocatablePtx) && !part.scrambled {
-            let bytes = self.part_bytes(input, &part)?;
-            match part.compression {
-                Compression::Stored => part.tell(View { bytes: &bytes, offset: part.offset })?,
-                _ => part.tell_unpacked(&bytes)?,
-            }
+        self.inside(input, part).map(|inside| inside.part)
+    }
+
+    /// The same, and the symbols: all that the bytes of a part tell, from unpacking it once.
+    pub fn inside(&self, input: &[u8], part: &Part) -> Result<Inside, Problem> {
+        let is_read = matches!(part.kind, PartKind::Cubin | PartKind::LtoIr | PartKind::Ptx | PartKind::RelocatablePtx);
+        if !is_read || part.scrambled {
+            return Ok(Inside { part: part.clone(), symbols: Symbols::Unknown });
         }
-        Ok(part)
+        let bytes = self.part_bytes(input, part)?;
+        let mut part = part.clone();
+        match part.compression {
+            Compression::Stored => part.tell(View { bytes: &bytes, offset: part.offset })?,
+            _ => part.tell_unpacked(&bytes)?,
+        }
+        let symbols = part.symbols(&bytes)?;
+        Ok(Inside { part, symbols })
     }
 
     fn file<'a>(&'a self, input: &'a [u8], place: &Place) -> Result<View<'a>, Problem> {

@@ -47,10 +47,10 @@ pub(super) fn read(view: View, place: &Place, relocatable: Option<bool>, facts: 
             let mut part = entry.part(place, relocatable)?;
             part.container = Some(index);
             match entry.images()? {
-                None => facts.parts.push(part),
+                None => facts.push(part),
                 Some(images) => {
                     for image in images {
-                        facts.parts.push(image.part(&entry, &part)?);
+                        facts.push(image.part(&entry, &part)?);
                     }
                 }
             }
@@ -295,6 +295,7 @@ impl<'a> Entry<'a> {
             block: None,
             container: None,
             place: place.clone(),
+            index: 0,
         };
         if compression == Compression::Stored {
             part.tell(packed)?;

@@ -43,7 +43,7 @@ pub use crate::release::Version;
 pub use added::{Input, Piece, PieceKind, members_beside};
 pub use archive::MemberReader;
 pub use describe::{DefinedSymbol, Description, PartDescription, SymbolsDescription, describe, describe_with_symbols};
-pub use facts::{Block, Compression, Container, Facts, InputKind, OutsideFile, Part, PartKind, Place, Problem, Producer};
+pub use facts::{Block, Compression, Container, Facts, InputKind, Inside, OutsideFile, Part, PartKind, Place, Problem, Producer};
 pub use fatbin::unpacked_fatbin;
 pub use ptx::{Ptx, read_ptx};
 pub use symbols::{Binding, Memory, Symbol, SymbolKind, Symbols, is_provided_by_the_driver, name_without_static, symbols};

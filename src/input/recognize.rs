@@ -70,9 +70,9 @@ pub(super) fn kind_of(view: View) -> Result<InputKind, Problem> {
 /// Reads an input of any kind but an archive.
 pub(super) fn read_single(kind: InputKind, view: View, place: &Place, facts: &mut Facts) -> Result<(), Problem> {
     match kind {
-        InputKind::Cubin => facts.parts.push(cubin::part(view, place)?),
-        InputKind::Ptx => facts.parts.push(ptx::part(view, place)?),
-        InputKind::LtoIr => facts.parts.push(ltoir::part(view, place)?),
+        InputKind::Cubin => facts.push(cubin::part(view, place)?),
+        InputKind::Ptx => facts.push(ptx::part(view, place)?),
+        InputKind::LtoIr => facts.push(ltoir::part(view, place)?),
         InputKind::Fatbin => fatbin::read(view, place, None, facts)?,
         InputKind::Object if view.starts_with(ELF) => host_object::read_elf(view, place, facts)?,
         InputKind::Object if view.starts_with(b"MZ") => host_object::read_pe(view, place, facts)?,

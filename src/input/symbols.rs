@@ -117,14 +117,22 @@ pub fn symbols(kind: PartKind, image: &[u8]) -> Result<Symbols, Problem> {
 impl Facts {
     /// The symbols of a part, which is unpacked for it. `input` is what was examined.
     pub fn symbols(&self, input: &[u8], part: &Part) -> Result<Symbols, Problem> {
-        if !matches!(part.kind, PartKind::Cubin | PartKind::Ptx | PartKind::RelocatablePtx) {
-            return Ok(Symbols::Unknown);
+        if part.has_known_symbols() { part.symbols(&self.part_bytes(input, part)?) } else { Ok(Symbols::Unknown) }
+    }
+}
+
+impl Part {
+    /// Whether its bytes tell its symbols.
+    pub(super) fn has_known_symbols(&self) -> bool {
+        matches!(self.kind, PartKind::Cubin | PartKind::Ptx | PartKind::RelocatablePtx)
+    }
+
+    /// Its symbols. `bytes` are its own, unpacked.
+    pub(super) fn symbols(&self, bytes: &[u8]) -> Result<Symbols, Problem> {
+        if self.compression == Compression::Stored {
+            return read(self.kind, View { bytes, offset: self.offset });
         }
-        let bytes = self.part_bytes(input, part)?;
-        if part.compression == Compression::Stored {
-            return read(part.kind, View { bytes: &bytes, offset: part.offset });
-        }
-        symbols(part.kind, &bytes).map_err(|problem| part.once_unpacked(problem))
+        symbols(self.kind, bytes).map_err(|problem| self.once_unpacked(problem))
     }
 }
 
@@ -423,10 +431,31 @@ mod tests {
     #[test]
     fn a_part_that_cannot_be_unpacked_is_told() {
         let entry = samples::Entry { kind: 2, version: (1, 8), flags: 0x8011, payload: b"no zstd", unpacked: 100, ..Default::default() };
-        let described = super::super::describe_with_symbols(&samples::fatbin(&[entry]), "unit", &mut |_| None);
+        let described = super::super::describe_with_symbols(&samples::fatbin(&[entry]), "unit", &mut |_| None, 1 << 20);
         let symbols = described.symbols.unwrap();
         assert!(!symbols.complete && symbols.defined.is_empty() && symbols.undefined.is_empty());
         assert!(described.warnings[0].starts_with("the symbols of part 0 cannot be read: "), "{:?}", described.warnings);
+    }
+
+    #[test]
+    fn a_block_of_many_images_is_unpacked_once() {
+        let cubin = samples::cubin_with_symbols(&[(GLOBAL | FUNC, 0x10, 1, 9, "k")]);
+        let fatbin = samples::container(&samples::block(&cubin, &cubin, true));
+        let facts = super::super::examine(&fatbin, &mut |_| None).unwrap();
+        let block = facts.parts[0].bytes_to_unpack();
+        assert_eq!((facts.parts.len(), facts.parts[1].bytes_to_unpack()), (2, block));
+        // What is unpacked is counted: twice would be too much.
+        let described = super::super::describe_with_symbols(&fatbin, "unit", &mut |_| None, block);
+        let symbols = described.symbols.unwrap();
+        assert!(symbols.complete, "{:?}", described.warnings);
+        assert_eq!(symbols.defined.iter().map(|symbol| &*symbol.name).collect::<Vec<_>>(), ["k"]);
+        // Nor is a block that cannot be unpacked tried for each image of it.
+        let mut broken = fatbin.clone();
+        let at = facts.parts[0].offset as usize;
+        broken[at..at + 4].fill(0);
+        let described = super::super::describe_with_symbols(&broken, "unit", &mut |_| None, u64::MAX);
+        let [warning] = &described.warnings[..] else { panic!("{:?}", described.warnings) };
+        assert!(warning.starts_with("the symbols of part 0 cannot be read: "), "{warning}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 pub mod arch;
 mod choice;
+mod limits;
 pub mod plan;
 mod request;
 mod rules;

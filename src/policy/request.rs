@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::arch::links_for;
+use super::limits::UnpackBudget;
 use super::plan::{Action, Decision, LibraryFacts, LinkerLibrary, Plan, PlannedBackend, PlannedImage, PlannedOption};
 use super::rules;
 use super::symbols::LinkSymbols;
@@ -10,7 +11,7 @@ use super::table::OptionId;
 use super::used::UsedNames;
 use crate::arch::{Arch, ArchSuffix};
 use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
-use crate::input::{Binding, Compression, Input, InputKind, Part, PartKind, Piece, Symbol, Symbols};
+use crate::input::{Binding, Input, InputKind, Part, PartKind, Piece, Symbol, Symbols};
 use crate::options::{ArchiveMembers, LinkOptions, OutputKind, Value};
 
 /// Whose libraries a request is for. They take different inputs, whatever their version.
@@ -34,6 +35,7 @@ pub struct Request<'a> {
     finished: Option<Part>,
     symbols: LinkSymbols,
     decisions: Vec<Decision>,
+    budget: UnpackBudget,
 }
 
 /// A piece that is linked, and the part of it that a library will take.
@@ -71,6 +73,7 @@ impl<'a> Request<'a> {
             finished: None,
             symbols: LinkSymbols::default(),
             decisions: Vec::new(),
+            budget: UnpackBudget::new(options),
         };
         request.decide_lto(warnings);
         request.choose(warnings)?;
@@ -177,10 +180,14 @@ impl<'a> Request<'a> {
             LinkerLibrary::Driver => self.jit_options(library)?,
         };
         let mut images = Vec::new();
+        let mut budget = self.budget;
         for chosen in &self.chosen {
             let (input, piece) = self.at(chosen);
             rules::input_is_not_too_new(input, piece, chosen.part.as_ref(), library)?;
             let unpack = rules::unpack(input, piece, library);
+            if unpack.is_some() {
+                budget.spend(input.bytes_to_unpack(piece), input.name())?;
+            }
             images.push(PlannedImage { input: chosen.input, piece: chosen.piece, unpack: unpack.is_some() });
             decisions.extend(unpack);
         }
@@ -313,8 +320,9 @@ impl<'a> Request<'a> {
             }
         }
         let mut refusals = Vec::new();
+        let mut budget = self.budget;
         for (input_index, input, piece_index, piece) in self.pieces() {
-            match self.choose_part(input, piece) {
+            match self.choose_part(input, piece, &mut budget) {
                 Ok(part) => self.chosen.push(Chosen { input: input_index, piece: piece_index, part }),
                 // A host file may hold more than what this link is about: what cannot be linked of it is told and left out.
                 Err(error) if self.may_be_left_out(input, &error) => {
@@ -324,6 +332,7 @@ impl<'a> Request<'a> {
                 Err(error) => return Err(error),
             }
         }
+        self.budget = budget;
         let contributes = |input: usize| self.chosen.iter().any(|chosen| chosen.input == input);
         if let Some((_, error)) = refusals.into_iter().find(|(input, _)| !contributes(*input)) {
             return Err(error);
@@ -349,7 +358,7 @@ impl<'a> Request<'a> {
     }
 
     /// As nvJitLink takes them: LTO-IR with `-lto`, else a cubin for the target, else PTX.
-    fn choose_part(&self, input: &Input, piece: &Piece) -> Result<Option<Part>> {
+    fn choose_part(&self, input: &Input, piece: &Piece, budget: &mut UnpackBudget) -> Result<Option<Part>> {
         let parts = || input.parts(piece).iter().filter(|part| self.links_for_target(part));
         let newest = |kind| parts().filter(move |part| part.kind == kind).max_by_key(|part| part.arch.map(|arch| arch.number));
         let ltoir = newest(PartKind::LtoIr);
@@ -374,8 +383,8 @@ impl<'a> Request<'a> {
         }
         // What the library will unpack is looked at as what is stored has been. Besides, only the payload of a compressed cubin tells whether
         // it is finished, and the library would drop it without a word.
-        let is_packed = matches!(part.compression, Compression::Lz4 | Compression::Zstd) && !part.scrambled;
-        if is_packed || part.kind == PartKind::Cubin && part.relocatable.is_none() {
+        if part.bytes_to_unpack() > 0 || part.kind == PartKind::Cubin && part.relocatable.is_none() {
+            budget.spend(part.bytes_to_unpack(), input.name())?;
             return input.look_inside(part).map(Some);
         }
         Ok(Some(part.clone()))

@@ -52,7 +52,8 @@ FIELD(cl_linker_options, required_kernels, 208, 8)
 FIELD(cl_linker_options, required_kernels_count, 216, 8)
 FIELD(cl_linker_options, archive_members, 224, 4)
 FIELD(cl_linker_options, reserved, 228, 4)
-SIZE(cl_linker_options, 232)
+FIELD(cl_linker_options, max_unpacked_bytes, 232, 8)
+SIZE(cl_linker_options, 240)
 
 FIELD(cl_diagnostic, struct_size, 0, 8)
 FIELD(cl_diagnostic, severity, 8, 4)
@@ -162,6 +163,7 @@ VALUE(CL_ZERO, -1)
   ROW(CL_RESULT_COMPILE_FAILED, 73, "compile_failed")                                 \
   ROW(CL_RESULT_LINK_FAILED, 74, "link_failed")                                       \
   ROW(CL_RESULT_OUTPUT_NOT_AVAILABLE, 75, "output_not_available")                     \
+  ROW(CL_RESULT_OVER_LIMIT, 78, "over_limit")                                         \
   ROW(CL_RESULT_OUT_OF_MEMORY, 90, "out_of_memory")                                   \
   ROW(CL_RESULT_INTERNAL, 98, "internal")                                             \
   ROW(CL_RESULT_PANIC, 99, "panic")

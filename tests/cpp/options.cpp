@@ -108,5 +108,6 @@ int main() {
   SETS_LIST(nvvm_options, nvvm_options_count);
   SETS_LIST(required_kernels, required_kernels_count);
   SETS(archive_members(cl::archive_member_set::needed), archive_members, std::uint32_t{CL_ARCHIVE_MEMBERS_NEEDED});
+  SETS(max_unpacked_bytes(std::uint64_t{1} << 40), max_unpacked_bytes, std::uint64_t{1} << 40);
   return 0;
 }

@@ -65,6 +65,7 @@ class Linker:
         nvvm_options: _Texts = None,
         required_kernels: _Texts = None,
         archive_members: Literal["all", "needed"] | None = None,
+        max_unpacked_bytes: int | None = None,
     ) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(

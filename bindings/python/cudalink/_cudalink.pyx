@@ -8,7 +8,7 @@ import threading
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from cudalink.capi cimport *
@@ -132,6 +132,18 @@ cdef int32_t number(str name, value, int32_t smallest) except? -99:
     if not smallest <= value < 2 ** 31:
         raise error(CL_RESULT_BAD_OPTION_VALUE, f"{name} must be {smallest} or more, and fit 32 bits: {value}")
     return CL_ZERO if value == 0 else value
+
+
+cdef uint64_t limit(str name, value) except? 1:
+    """A limit; 0 in C is the default."""
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be int or None, not {type(value).__name__}")
+    value = value.__index__()
+    if not 1 <= value < 2 ** 64:
+        raise error(CL_RESULT_BAD_OPTION_VALUE, f"{name} must be 1 or more, and fit 64 bits: {value}")
+    return value
 
 
 cdef class Texts:
@@ -266,7 +278,7 @@ cdef class Linker:
     prec_div=None, prec_sqrt=None, fma=None, optimize_unused_variables=None, nvvm_latest=None, no_cache=None, device_stack_protector=None, time=None,
     verbose=None, optimization=None, fast_compile=None, max_register_count=None, split_compile=None, split_compile_extended=None,
     jump_table_density=None, kernels_used=None, variables_used=None, ptxas_options=None, flags=None, pass_through=None, nvvm_options=None,
-    required_kernels=None, archive_members=None)
+    required_kernels=None, archive_members=None, max_unpacked_bytes=None)
 
     One link: inputs are added, linked once, and read.
 
@@ -296,6 +308,7 @@ cdef class Linker:
         device_stack_protector=None, time=None, verbose=None, optimization=None, fast_compile=None, max_register_count=None,
         split_compile=None, split_compile_extended=None, jump_table_density=None, kernels_used=None, variables_used=None,
         ptxas_options=None, flags=None, pass_through=None, nvvm_options=None, required_kernels=None, archive_members=None,
+        max_unpacked_bytes=None,
     ):
         cdef cl_linker_options options = cl_linker_options_init()
         cdef bytes c_arch, c_library
@@ -343,6 +356,7 @@ cdef class Linker:
         options.nvvm_options, options.nvvm_options_count = c_nvvm.pointers, c_nvvm.count
         options.required_kernels, options.required_kernels_count = c_required.pointers, c_required.count
         options.archive_members = one_of("archive_members", archive_members, MEMBERS)
+        options.max_unpacked_bytes = limit("max_unpacked_bytes", max_unpacked_bytes)
         with self.lock:
             if self.linker is not NULL:
                 raise error(CL_RESULT_INVALID_STATE, "the linker is open already")

@@ -1,5 +1,5 @@
 """The C interface of cudalink. Each declaration is explained in cudalink.h, which `cudalink.get_include()` finds."""
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 cdef extern from "cudalink.h":
     ctypedef int32_t cl_result
@@ -58,6 +58,7 @@ cdef extern from "cudalink.h":
         size_t required_kernels_count
         cl_archive_members archive_members
         uint32_t reserved
+        uint64_t max_unpacked_bytes
 
     ctypedef struct cl_diagnostic:
         size_t struct_size
@@ -122,6 +123,7 @@ cdef extern from "cudalink.h":
         CL_RESULT_COMPILE_FAILED
         CL_RESULT_LINK_FAILED
         CL_RESULT_OUTPUT_NOT_AVAILABLE
+        CL_RESULT_OVER_LIMIT
         CL_RESULT_OUT_OF_MEMORY
         CL_RESULT_INTERNAL
         CL_RESULT_PANIC

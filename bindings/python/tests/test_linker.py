@@ -125,6 +125,7 @@ def test_a_mistake_of_the_caller_is_a_type_or_value_error(options, kind, words):
     ("unresolved_symbol", cudalink.LinkError, RuntimeError, lambda: link(PAIR[:1])),
     ("duplicate_symbol", cudalink.LinkError, RuntimeError, lambda: link([*PAIR, PAIR[1]])),
     ("output_not_available", cudalink.LinkError, RuntimeError, lambda: link(PAIR).ptx),
+    ("over_limit", cudalink.LinkError, RuntimeError, lambda: link([FIXTURES / "wide/kernel.old.zstd.fatbin"], max_unpacked_bytes=1)),
     ("invalid_argument", cudalink.ArgumentError, ValueError, lambda: link([b"caf\xe9.ptx".decode("utf-8", "surrogateescape")])),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_an_error_of_the_library_has_its_class(result, kind, builtin, call):

@@ -1,0 +1,72 @@
+//! What a link may take: a small input cannot cost a large machine.
+
+mod support;
+
+use std::fs;
+
+use cudalink::input::{MAX_UNPACKED_SIZE, describe_with_symbols};
+use support::{cudalink, fixture, json, nvjitlink};
+
+/// Of 4231 and 3936 bytes of PTX once unpacked.
+const PACKED: [&str; 2] = ["wide/kernel.old.zstd.fatbin", "wide/helper.old.zstd.fatbin"];
+
+#[test]
+fn unpacked_code_over_the_limit_is_told_with_option_limit_and_input() {
+    // 12.0 cannot read zstd, so that all images are unpacked for it once more.
+    for (release, needed) in [("12.0.140", 2 * (4231 + 3936)), ("12.9.86", 4231 + 3936), ("13.5.37", 4231 + 3936)] {
+        let link = |limit: u64| {
+            let mut command = cudalink();
+            command.args(["link", "--json", "-arch=sm_80", "-o", "/dev/null", "--library"]).arg(nvjitlink(release));
+            json(command.arg(format!("--max-unpacked-bytes={limit}")).args(PACKED.map(fixture)))
+        };
+        let (report, status) = link(needed);
+        assert_eq!((status, &report["result"]), (0, &"ok".into()), "{release}: {report}");
+        for limit in [needed - 1, 4231, 4230, 1] {
+            let (report, status) = link(limit);
+            assert_eq!((status, &report["result"]), (1, &"over_limit".into()), "{limit} on {release}: {report}");
+            let over = if limit < 4231 { PACKED[0] } else { PACKED[1] };
+            let message = report["message"].as_str().unwrap();
+            for word in [&format!("{over}'"), "max_unpacked_bytes", &format!("allows {limit}")] {
+                assert!(message.contains(word), "{limit} on {release}: {message}");
+            }
+            assert!(report["diagnostics"][0]["hint"].as_str().unwrap().contains("max_unpacked_bytes"));
+        }
+    }
+}
+
+#[test]
+fn what_is_stored_counts_nothing() {
+    let mut command = cudalink();
+    command.args(["link", "--json", "-arch=sm_80", "-o", "/dev/null", "--max-unpacked-bytes=1", "--library"]);
+    command.arg(nvjitlink("13.5.37")).args(["12.4/kernel.fatbin", "12.4/helper.ptx"].map(fixture));
+    let (report, _) = json(&mut command);
+    assert_eq!(report["result"], "ok", "{report}");
+}
+
+#[test]
+fn a_part_that_declares_more_than_a_part_may_have_is_over_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("huge.fatbin");
+    let mut bytes = fs::read(fixture(PACKED[0])).unwrap();
+    let declared = bytes.windows(8).position(|window| window == 4231_u64.to_le_bytes()).unwrap();
+    bytes[declared..declared + 8].copy_from_slice(&(MAX_UNPACKED_SIZE + 1).to_le_bytes());
+    fs::write(&file, bytes).unwrap();
+    let mut command = cudalink();
+    command.args(["link", "--json", "-arch=sm_80", "-o", "/dev/null", "--library"]).arg(nvjitlink("13.5.37"));
+    let (report, _) = json(command.arg(&file));
+    assert_eq!(report["result"], "over_limit", "{report}");
+    let message = report["message"].as_str().unwrap();
+    assert!(message.contains("huge.fatbin") && message.contains(&MAX_UNPACKED_SIZE.to_string()), "{message}");
+}
+
+#[test]
+fn the_symbols_of_an_inspected_file_are_read_within_the_limit() {
+    let bytes = fs::read(fixture("13.5/libhelper.a")).unwrap();
+    // A cubin of 2304 bytes and PTX of 278.
+    let symbols = |limit| describe_with_symbols(&bytes, "unit", &mut |_| None, limit);
+    assert!(symbols(2304 + 278).symbols.unwrap().complete);
+    let cut = symbols(2304 + 277);
+    assert!(!cut.symbols.unwrap().complete);
+    let expected = "the symbols of 1 part are not read: max_unpacked_bytes allows 2581 bytes of unpacked code for all parts together";
+    assert_eq!(cut.warnings, [expected]);
+}

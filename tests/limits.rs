@@ -35,6 +35,22 @@ fn unpacked_code_over_the_limit_is_told_with_option_limit_and_input() {
 }
 
 #[test]
+fn a_link_over_the_limit_is_refused_before_anything_is_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("damaged.fatbin");
+    let mut bytes = fs::read(fixture(PACKED[0])).unwrap();
+    let frame = bytes.windows(4).position(|window| window == b"\x28\xB5\x2F\xFD").unwrap();
+    bytes[frame..frame + 4].fill(0);
+    fs::write(&file, bytes).unwrap();
+    for (limit, result) in [(4231 + 3936, "bad_input"), (4231 + 3935, "over_limit")] {
+        let mut command = cudalink();
+        command.args(["link", "--json", "-arch=sm_80", "-o", "/dev/null", "--library"]).arg(nvjitlink("13.5.37"));
+        let (report, _) = json(command.arg(format!("--max-unpacked-bytes={limit}")).arg(&file).arg(fixture(PACKED[1])));
+        assert_eq!(report["result"], result, "{report}");
+    }
+}
+
+#[test]
 fn what_is_stored_counts_nothing() {
     let mut command = cudalink();
     command.args(["link", "--json", "-arch=sm_80", "-o", "/dev/null", "--max-unpacked-bytes=1", "--library"]);

@@ -320,9 +320,8 @@ impl<'a> Request<'a> {
             }
         }
         let mut refusals = Vec::new();
-        let mut budget = self.budget;
         for (input_index, input, piece_index, piece) in self.pieces() {
-            match self.choose_part(input, piece, &mut budget) {
+            match self.choose_part(input, piece) {
                 Ok(part) => self.chosen.push(Chosen { input: input_index, piece: piece_index, part }),
                 // A host file may hold more than what this link is about: what cannot be linked of it is told and left out.
                 Err(error) if self.may_be_left_out(input, &error) => {
@@ -332,7 +331,6 @@ impl<'a> Request<'a> {
                 Err(error) => return Err(error),
             }
         }
-        self.budget = budget;
         let contributes = |input: usize| self.chosen.iter().any(|chosen| chosen.input == input);
         if let Some((_, error)) = refusals.into_iter().find(|(input, _)| !contributes(*input)) {
             return Err(error);
@@ -340,6 +338,7 @@ impl<'a> Request<'a> {
         if self.chosen.is_empty() {
             return Err(Error::new(ResultClass::NoDeviceCode, "there is no device code in the inputs"));
         }
+        self.look_inside()?;
         self.finished = self.only_finished();
         let finished =
             |chosen: &&Chosen| chosen.part.as_ref().is_some_and(|part| part.relocatable == Some(false) && part.kind == PartKind::Cubin);
@@ -352,13 +351,30 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// What the library will unpack is looked at as what is stored has been. Besides, only the payload of a compressed cubin tells
+    /// whether it is finished, and the library would drop it without a word. All of it is counted before any of it is unpacked.
+    fn look_inside(&mut self) -> Result<()> {
+        let inputs = self.inputs;
+        for chosen in &self.chosen {
+            let size = chosen.part.as_ref().map_or(0, Part::bytes_to_unpack);
+            self.budget.spend(size, inputs[chosen.input].name())?;
+        }
+        for chosen in &mut self.chosen {
+            let Some(part) = &mut chosen.part else { continue };
+            if part.bytes_to_unpack() > 0 || part.kind == PartKind::Cubin && part.relocatable.is_none() {
+                *part = inputs[chosen.input].look_inside(part)?;
+            }
+        }
+        Ok(())
+    }
+
     fn may_be_left_out(&self, input: &Input, error: &Error) -> bool {
         let is_host_file = matches!(input.facts().kind, InputKind::Object | InputKind::Library);
         is_host_file && matches!(error.class(), ResultClass::ArchMismatch | ResultClass::NotRelocatable)
     }
 
     /// As nvJitLink takes them: LTO-IR with `-lto`, else a cubin for the target, else PTX.
-    fn choose_part(&self, input: &Input, piece: &Piece, budget: &mut UnpackBudget) -> Result<Option<Part>> {
+    fn choose_part(&self, input: &Input, piece: &Piece) -> Result<Option<Part>> {
         let parts = || input.parts(piece).iter().filter(|part| self.links_for_target(part));
         let newest = |kind| parts().filter(move |part| part.kind == kind).max_by_key(|part| part.arch.map(|arch| arch.number));
         let ltoir = newest(PartKind::LtoIr);
@@ -380,12 +396,6 @@ impl<'a> Request<'a> {
         let host_section_is_finished = part.place.section.is_some() && part.relocatable == Some(false);
         if host_section_is_finished {
             return Err(not_relocatable(input, piece));
-        }
-        // What the library will unpack is looked at as what is stored has been. Besides, only the payload of a compressed cubin tells whether
-        // it is finished, and the library would drop it without a word.
-        if part.bytes_to_unpack() > 0 || part.kind == PartKind::Cubin && part.relocatable.is_none() {
-            budget.spend(part.bytes_to_unpack(), input.name())?;
-            return input.look_inside(part).map(Some);
         }
         Ok(Some(part.clone()))
     }

@@ -182,7 +182,7 @@ enum cl_result
    */
   CL_RESULT_NOT_LTOIR = 69,
   /**
-   * A symbol is defined twice.
+   * A symbol is defined twice, or declared as something else than it is.
    */
   CL_RESULT_DUPLICATE_SYMBOL = 70,
   /**

@@ -69,7 +69,7 @@ pub enum ResultClass {
     NotRelocatable = 68,
     /// The output asked for needs LTO-IR, and the input has none.
     NotLtoir = 69,
-    /// A symbol is defined twice.
+    /// A symbol is defined twice, or declared as something else than it is.
     DuplicateSymbol = 70,
     /// A symbol is used and defined nowhere.
     UnresolvedSymbol = 71,

@@ -18,12 +18,23 @@ struct Row {
     binding: String,
     other: u8,
     section: String,
+    section_type: String,
     size: u64,
     name: String,
 }
 
 fn readelf(file: &Path) -> Vec<Row> {
     let printed = support::run(Command::new("readelf").arg("-Ws").arg(file));
+    let sections = support::run(Command::new("readelf").arg("-WS").arg(file));
+    // "  [13] .nv.global.init   LOPROC+0x8      0000000000000000 000700 ..."
+    let section_type = |number: &str| {
+        let of = |line: &str| {
+            let (found, rest) = line.trim_start().strip_prefix('[')?.split_once(']')?;
+            let section_type = rest.split_whitespace().nth(1)?;
+            (found.trim() == number).then(|| section_type.to_owned())
+        };
+        sections.lines().find_map(of).unwrap_or_default()
+    };
     let mut rows = Vec::new();
     for line in printed.lines() {
         // "    48: 0000000000000000   384 FUNC    GLOBAL DEFAULT [<other>: 10]    14 kernel"; NVIDIA's own types are "<processor specific>: 13".
@@ -41,7 +52,8 @@ fn readelf(file: &Path) -> Vec<Row> {
         {
             let size = size.strip_prefix("0x").map_or_else(|| size.parse(), |size| u64::from_str_radix(size, 16)).unwrap();
             let [kind, binding, section, name] = [kind, binding, section, name].map(str::to_owned);
-            rows.push(Row { kind, binding, other, section, size, name });
+            let section_type = section_type(&section);
+            rows.push(Row { kind, binding, other, section, section_type, size, name });
         }
     }
     rows
@@ -87,7 +99,8 @@ impl Row {
             _ => Binding::Strong,
         };
         let size = (kind == SymbolKind::Variable && self.size > 0).then_some(self.size);
-        Some(Symbol { name: self.name, kind, binding, defined: !is_undefined || is_reference, memory, size })
+        let initialized = memory == Some(Memory::Global) && !["", "NOBITS", "LOPROC+0x7"].contains(&&*self.section_type);
+        Some(Symbol { name: self.name, kind, binding, defined: !is_undefined || is_reference, memory, size, initialized })
     }
 }
 

@@ -99,6 +99,108 @@ fn definitions_go_together_as_their_linkage_says() {
     assert!(hint.contains("static.ptx") && hint.contains("static"), "{hint}");
 }
 
+/// A unit with a variable, and a kernel that reads it.
+fn variable(folder: &Path, name: &str, kernel: usize, declaration: &str) -> PathBuf {
+    let reads = format!(".visible .entry k{kernel}(.param .u64 p) {{ .reg .b32 %r; ld.global.u32 %r, [v]; ret; }}");
+    unit(folder, &format!("{name}.{kernel}.ptx"), &format!("{declaration}\n{reads}"))
+}
+
+const VARIABLES: [(&str, &str); 13] = [
+    ("common4", ".common .global .align 4 .b8 v[4];"),
+    ("common8", ".common .global .align 4 .b8 v[8];"),
+    ("common4 = 1", ".common .global .align 4 .b8 v[4] = {1};"),
+    ("common8 = 1", ".common .global .align 4 .b8 v[8] = {1};"),
+    ("strong4", ".visible .global .align 4 .b8 v[4];"),
+    ("strong8", ".visible .global .align 4 .b8 v[8];"),
+    ("strong4 = 1", ".visible .global .align 4 .b8 v[4] = {1};"),
+    ("strong8 = 1", ".visible .global .align 4 .b8 v[8] = {1};"),
+    ("weak4 = 1", ".weak .global .align 4 .b8 v[4] = {1};"),
+    ("weak8 = 1", ".weak .global .align 4 .b8 v[8] = {1};"),
+    ("extern", ".extern .global .align 4 .b8 v[];"),
+    ("extern4", ".extern .global .align 4 .b8 v[4];"),
+    ("extern8", ".extern .global .align 4 .b8 v[8];"),
+];
+
+/// Links units of [`VARIABLES`] in this order.
+fn link_variables(release: &str, folder: &Path, names: &[&str]) -> Value {
+    let declaration = |name: &str| VARIABLES.iter().find(|(known, _)| *known == name).unwrap().1;
+    let units: Vec<PathBuf> = names.iter().enumerate().map(|(kernel, name)| variable(folder, name, kernel, declaration(name))).collect();
+    link(release, &[], &units)
+}
+
+#[test]
+fn common_variables_of_different_sizes_merge_to_the_largest() {
+    let folder = tempfile::tempdir().unwrap();
+    let ok: &[&[&str]] = &[
+        &["common4", "common8"],
+        &["common8", "common4"],
+        &["extern", "common4", "common8"],
+        // A declaration is compared with what is there so far.
+        &["common4", "extern4", "common8"],
+        &["common8", "common4", "extern8"],
+        &["common4", "common8 = 1"],
+        &["common8 = 1", "common4"],
+        &["common4", "strong4"],
+        &["common4", "strong8 = 1"],
+        &["strong8 = 1", "common4"],
+        &["weak8 = 1", "common4"],
+        &["common4", "common8", "strong8 = 1", "common4"],
+    ];
+    let refused: &[&[&str]] = &[
+        &["common8", "common4 = 1"],
+        &["common4 = 1", "common8"],
+        &["common4 = 1", "common4 = 1"],
+        &["common4", "strong8"],
+        &["common8", "strong4"],
+        &["strong8", "common4"],
+        &["strong4", "common4"],
+        &["common8", "strong4 = 1"],
+        &["strong4 = 1", "common8"],
+        &["common4", "weak4 = 1"],
+        &["common8", "weak4 = 1"],
+        &["weak4 = 1", "common8"],
+        &["weak4 = 1", "weak8 = 1"],
+    ];
+    for release in RELEASES {
+        for (class, cases) in [("ok", ok), ("duplicate_symbol", refused)] {
+            for names in cases {
+                let report = link_variables(release, folder.path(), names);
+                assert_eq!(report["result"], class, "{names:?} on {release}: {report}");
+                if class != "ok" {
+                    let finding = report["diagnostics"].as_array().unwrap().last().unwrap();
+                    assert!(finding["hint"].is_string() && finding["symbol"] == "v" && finding["backend"].is_null(), "{finding}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_declaration_that_is_not_its_definition_is_told_as_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases: &[(&[&str], &str)] = &[
+        (&["extern8", "strong4"], "'v' is declared as a 8-byte global variable in '#0' and defined as a 4-byte global variable in '#1'"),
+        (&["strong4", "extern8"], "'v' is declared as a 8-byte global variable in '#1' and defined as a 4-byte global variable in '#0'"),
+        (
+            &["extern4", "common8"],
+            "'v' is declared as a 4-byte global variable in '#0' and defined as a common 8-byte global variable in '#1'",
+        ),
+        (&["extern4", "extern8", "strong4"], "'v' is declared as a 4-byte global variable in '#0' and as a 8-byte global variable in '#1'"),
+        (&["extern", "extern4", "extern8"], "'v' is declared as a 4-byte global variable in '#0' and as a 8-byte global variable in '#2'"),
+    ];
+    for release in RELEASES {
+        for (names, text) in cases {
+            let report = link_variables(release, folder.path(), names);
+            let place = |kernel: usize| folder.path().join(format!("{}.{kernel}.ptx", names.get(kernel).unwrap_or(&"")));
+            let text =
+                (0..3).fold((*text).to_owned(), |text, kernel| text.replace(&format!("#{kernel}"), &place(kernel).to_string_lossy()));
+            assert_eq!((&report["result"], &report["message"]), (&"duplicate_symbol".into(), &text.into()), "{release}");
+            let hint = &report["diagnostics"].as_array().unwrap().last().unwrap()["hint"];
+            assert_eq!(hint, "declare it as it is defined: a header that all units include keeps them the same", "{names:?} on {release}");
+        }
+    }
+}
+
 #[test]
 fn a_duplicate_is_found_between_all_kinds_that_can_be_looked_into() {
     let helpers = ["12.0/helper.ptx", "12.0/helper.cubin", "12.0/helper.fatbin", "12.0/helper.o", "12.0/libhelper.a"].map(fixture);

@@ -35,6 +35,7 @@ struct Declared<'a> {
     mentioned: bool,
     memory: Option<Memory>,
     size: Option<u64>,
+    initialized: bool,
 }
 
 impl Declared<'_> {
@@ -47,6 +48,8 @@ impl Declared<'_> {
             Linking::None if defined => Binding::Local,
             Linking::None | Linking::Extern | Linking::Visible => Binding::Strong,
             Linking::Weak => Binding::Weak,
+            // Common is what has no value, for ptxas and nvJitLink of every release (measured).
+            Linking::Common if self.initialized => Binding::Strong,
             Linking::Common => Binding::Common,
         };
         let is_left_out = match (self.kind, self.memory) {
@@ -65,6 +68,7 @@ impl Declared<'_> {
             memory: self.memory,
             // A cubin does not tell the size of these.
             size: self.size.filter(|_| !is_bound_by_the_host),
+            initialized: self.initialized && self.memory == Some(Memory::Global),
         })
     }
 }
@@ -135,7 +139,16 @@ impl<'a> Reader<'a> {
             }
         };
         if let Some(name) = name {
-            self.declare(Declared { name, kind, linking, defined: has_body, mentioned: false, memory: None, size: None });
+            self.declare(Declared {
+                name,
+                kind,
+                linking,
+                defined: has_body,
+                mentioned: false,
+                memory: None,
+                size: None,
+                initialized: false,
+            });
         }
         if has_body {
             self.body(parameters);
@@ -210,12 +223,16 @@ impl<'a> Reader<'a> {
         let mut element = None;
         let mut lanes = 1;
         let mut current: Option<(&[u8], Option<u64>)> = None;
+        let mut initialized = false;
         loop {
             let before = self.tokens;
             let token = self.next();
             match token {
                 Some(b"(" | b"{") => self.skip_nested(),
-                Some(b"=") => self.initial_value(),
+                Some(b"=") => {
+                    initialized = true;
+                    self.initial_value();
+                }
                 Some(b"[") => {
                     let length = self.array_length();
                     if let Some((_, size)) = &mut current {
@@ -233,7 +250,9 @@ impl<'a> Reader<'a> {
                 Some(b"," | b";") | None => {
                     if let Some((name, size)) = current.take() {
                         let defined = linking != Linking::Extern;
-                        self.declare(Declared { name, kind: SymbolKind::Variable, linking, defined, mentioned: false, memory, size });
+                        let kind = SymbolKind::Variable;
+                        self.declare(Declared { name, kind, linking, defined, mentioned: false, memory, size, initialized });
+                        initialized = false;
                     }
                     if token != Some(b",") {
                         return;
@@ -338,6 +357,7 @@ impl<'a> Reader<'a> {
         if new.defined {
             known.defined = true;
             known.size = new.size;
+            known.initialized = new.initialized;
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use object::Endianness;
 use object::elf;
-use object::read::elf::{FileHeader, Sym};
+use object::read::elf::{FileHeader, SectionHeader, Sym};
 
 use super::bytes::{Budget, View};
 use super::{Compression, Facts, Part, PartKind, Problem, ptx_symbols};
@@ -30,6 +30,8 @@ pub struct Symbol {
     pub memory: Option<Memory>,
     /// How many bytes a variable has; `None` for kernels and functions, and where the image does not tell, as for `extern int a[]`.
     pub size: Option<u64>,
+    /// Whether the image has a value for a variable in global memory.
+    pub initialized: bool,
 }
 
 /// What a symbol names.
@@ -158,6 +160,8 @@ const STT_CUDA_SAMPLER: u8 = 11;
 const STT_CUDA_SURFACE: u8 = 12;
 const STT_CUDA_OBJECT: u8 = 13;
 const STO_CUDA_ENTRY: u8 = 0x10;
+// The type of `.nv.global`, which like SHT_NOBITS has no bytes in the file.
+const SHT_CUDA_GLOBAL: u32 = 0x7000_0007;
 const STO_CUDA_MEMORY: u8 = 0xE0;
 const STO_CUDA_GLOBAL: u8 = 0x20;
 const STO_CUDA_SHARED: u8 = 0x40;
@@ -185,9 +189,13 @@ fn read_elf<Elf: FileHeader<Endian = Endianness>>(view: View) -> Result<Vec<Symb
     let endian = header.endian().map_err(broken("header"))?;
     let sections = header.sections(endian, view.bytes).map_err(broken("section headers"))?;
     let table = sections.symbols(endian, view.bytes, elf::SHT_SYMTAB).map_err(broken("symbol table"))?;
+    let has_bytes = |symbol: &Elf::Sym, index| {
+        let section = table.symbol_section(endian, symbol, index).ok().flatten().and_then(|index| sections.section(index).ok());
+        section.is_some_and(|section| ![elf::SHT_NOBITS.0, SHT_CUDA_GLOBAL].contains(&section.sh_type(endian).0))
+    };
     let mut names = Budget::new(view, 4);
     let mut symbols = Vec::new();
-    for symbol in table.iter() {
+    for (index, symbol) in table.enumerate() {
         let Some((kind, memory)) = kind_of(symbol.st_type().0, symbol.st_other().0) else { continue };
         let is_bound_by_the_host = matches!(memory, Some(Memory::Texture | Memory::Sampler | Memory::Surface));
         let is_undefined = symbol.is_undefined(endian);
@@ -214,6 +222,7 @@ fn read_elf<Elf: FileHeader<Endian = Endianness>>(view: View) -> Result<Vec<Symb
             defined: !is_undefined || is_bound_by_the_host,
             memory,
             size: (kind == SymbolKind::Variable && size > 0).then_some(size),
+            initialized: memory == Some(Memory::Global) && has_bytes(symbol, index),
         });
     }
     Ok(symbols)
@@ -395,9 +404,11 @@ mod tests {
         let cubin = samples::cubin_with_symbols(&CASES.iter().map(|(row, _)| *row).collect::<Vec<_>>());
         let Symbols::Known(found) = symbols(PartKind::Cubin, &cubin).unwrap() else { panic!() };
         let mut found = found.into_iter();
-        for ((.., name), expected) in CASES {
+        for ((_, _, section, _, name), expected) in CASES {
             let Some((kind, binding, defined, memory, size)) = *expected else { continue };
-            assert_eq!(found.next(), Some(Symbol { name: (*name).to_owned(), kind, binding, defined, memory, size }));
+            // The one section is the string table, which has bytes.
+            let initialized = memory == Some(Memory::Global) && *section == 1;
+            assert_eq!(found.next(), Some(Symbol { name: (*name).to_owned(), kind, binding, defined, memory, size, initialized }));
         }
         assert_eq!(found.next(), None);
     }

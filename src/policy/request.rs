@@ -107,7 +107,6 @@ impl<'a> Request<'a> {
             let (input, piece) = self.at(chosen);
             symbols.add(input, piece, found)?;
         }
-        symbols.check_wanted()?;
         if !symbols.some_are_unknown() {
             warnings.extend(symbols.used().not_found());
         }
@@ -547,4 +546,56 @@ fn not_ltoir(piece: &Piece, input: &Input, part: &Part, output: OutputKind) -> E
 fn not_relocatable(input: &Input, piece: &Piece) -> Error {
     let text = format!("'{}' is finished whole-program code, which a link would drop", piece.name);
     Error::new(ResultClass::NotRelocatable, text).on_input(input.name()).hint("compile it with -rdc=true (nvcc -dc)")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::input::SymbolKind;
+
+    fn symbols(names: &[(u8, bool)]) -> Symbols {
+        let symbol = |(name, defined): &(u8, bool)| Symbol {
+            name: name.to_string(),
+            kind: SymbolKind::Function,
+            binding: Binding::Strong,
+            defined: *defined,
+            memory: None,
+            size: None,
+            initialized: false,
+        };
+        Symbols::Known(names.iter().map(symbol).collect())
+    }
+
+    /// The rule as it reads: the first member that defines what is undefined, until there is none.
+    fn by_the_rule(members: &[Option<&str>], symbols: &[Symbols], roots: &BTreeSet<String>) -> Vec<bool> {
+        let mut needed: Vec<bool> = members.iter().map(Option::is_none).collect();
+        loop {
+            let mut defined = BTreeSet::new();
+            let mut undefined = roots.clone();
+            for (symbols, _) in symbols.iter().zip(&needed).filter(|(_, needed)| **needed) {
+                for symbol in known(symbols) {
+                    if symbol.defined { &mut defined } else { &mut undefined }.insert(symbol.name.clone());
+                }
+            }
+            let is_undefined = |name: &String| undefined.contains(name) && !defined.contains(name);
+            let defines_one = |index: &usize| known(&symbols[*index]).any(|symbol| symbol.defined && is_undefined(&symbol.name));
+            let Some(next) = (0..members.len()).filter(|index| !needed[*index]).find(defines_one) else { return needed };
+            (0..members.len()).filter(|index| members[*index] == members[next]).for_each(|index| needed[index] = true);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_needed_members_are_those_of_the_rule(
+            pieces in prop::collection::vec((0u8..6, prop::collection::vec((0u8..12, any::<bool>()), 0..5)), 1..12),
+            roots in prop::collection::btree_set((0u8..12).prop_map(|name| name.to_string()), 0..3),
+        ) {
+            let names: Vec<Option<String>> = pieces.iter().map(|(member, _)| (*member > 0).then(|| format!("lib.a({member})"))).collect();
+            let members: Vec<Option<&str>> = names.iter().map(Option::as_deref).collect();
+            let found: Vec<Symbols> = pieces.iter().map(|(_, names)| symbols(names)).collect();
+            prop_assert_eq!(needed_members(&members, &found, &roots), by_the_rule(&members, &found, &roots));
+        }
+    }
 }

@@ -36,7 +36,59 @@ struct Want {
 struct Definition {
     form: Form,
     binding: Binding,
+    initialized: bool,
     piece: String,
+}
+
+/// Why two definitions do not go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clash {
+    Twice,
+    Form,
+    Order,
+}
+
+impl Definition {
+    /// What speaks against another definition of the name after this one.
+    ///
+    /// Common ones grow to the largest, and may be smaller than one that has a value. nvJitLink does not merge a common one with a
+    /// weak one after it: it dies where both are cubins. Nor, before 12.6, with a strong one before it that has no value. (Measured:
+    /// PTX and cubins on 12.0 to 13.5, all pairs in both orders.)
+    fn clash(&self, after: &Self) -> Option<Clash> {
+        use Binding::{Common, Strong, Weak};
+        let may_differ = match (self.binding, after.binding) {
+            (Common, Common) => true,
+            (Common, _) => after.initialized && self.form.size <= after.form.size,
+            (_, Common) => self.initialized && after.form.size <= self.form.size,
+            _ => false,
+        };
+        let sized = Form { size: if may_differ { after.form.size } else { self.form.size }, ..self.form };
+        match (self.binding, after.binding) {
+            _ if !after.form.fits(sized) => Some(Clash::Form),
+            (Strong, Strong) => Some(Clash::Twice),
+            (Common, Weak) => Some(Clash::Order),
+            (Strong, Common) if !self.initialized => Some(Clash::Order),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.binding == Binding::Common {
+            f.write_str("common ")?;
+        }
+        self.form.fmt(f)
+    }
+}
+
+const DEFINE_ONCE: &str = "define it in one unit and declare it extern in the others, or make it static or inline";
+const SAME_DECLARATION: &str = "declare it as it is defined: a header that all units include keeps them the same";
+
+/// A sentence and a hint.
+fn not_as_defined(name: &str, (form, piece): (Form, &str), definition: &Definition) -> (String, String) {
+    let text = format!("'{name}' is declared as a {form} in '{piece}' and defined as a {definition} in '{}'", definition.piece);
+    (text, SAME_DECLARATION.to_owned())
 }
 
 /// What has to be the same wherever a name is used and defined. nvJitLink up to 12.5 refuses what is not, 12.6 and later only print that, or
@@ -72,7 +124,7 @@ impl fmt::Display for Form {
 impl LinkSymbols {
     /// Takes in the symbols of one piece that is linked.
     ///
-    /// Fails with duplicate_symbol if it defines what another one does.
+    /// Fails with duplicate_symbol if it defines what another one does, or declares it as something else.
     pub(super) fn add(&mut self, input: &Input, piece: &Piece, symbols: Symbols) -> Result<()> {
         match symbols {
             Symbols::Unknown => self.has_unknown = true,
@@ -86,58 +138,71 @@ impl LinkSymbols {
     }
 
     fn add_symbol(&mut self, symbol: Symbol, input: &Input, piece: &Piece) -> Result<()> {
-        let Symbol { name, kind, binding, defined, memory, size } = symbol;
+        let Symbol { name, kind, binding, defined, memory, size, initialized } = symbol;
         let form = Form { kind, memory, size };
-        if !defined {
-            let want = self.wanted.entry(name).or_insert_with(|| Want { form, pieces: Vec::new() });
-            if want.pieces.last() != Some(&piece.name) {
-                want.pieces.push(piece.name.clone());
-            }
-            return Ok(());
-        }
-        if binding == Binding::Local {
+        let clash = if !defined {
+            self.want(&name, form, piece)
+        } else if binding == Binding::Local {
             let bare = name_without_static(&name).unwrap_or(name);
             self.statics.entry(bare).or_insert_with(|| piece.name.clone());
             return Ok(());
-        }
-        let Some(first) = self.defined.get_mut(&name) else {
-            self.defined.insert(name, Definition { form, binding, piece: piece.name.clone() });
-            return Ok(());
-        };
-        // nvJitLink of every release dies of the last when both are cubins (measured), in this order only.
-        let text = if !form.fits(first.form) {
-            Some(format!("'{name}' is a {} in '{}' and a {form} in '{}'", first.form, first.piece, piece.name))
-        } else if first.binding == Binding::Strong && binding == Binding::Strong {
-            Some(format!("'{name}' is defined in '{}' and again in '{}'", first.piece, piece.name))
-        } else if first.binding == Binding::Common && binding == Binding::Weak {
-            Some(format!(
-                "'{name}' is common in '{}' and then weak in '{}', which nvJitLink cannot merge: add the latter first",
-                first.piece, piece.name
-            ))
         } else {
-            None
+            self.define(&name, Definition { form, binding, initialized, piece: piece.name.clone() })
         };
-        if let Some(text) = text {
-            let error = Error::new(ResultClass::DuplicateSymbol, text).on_input(input.name()).on_symbol(&name);
-            return Err(error.hint("define it in one unit and declare it extern in the others, or make it static or inline"));
+        match clash {
+            None => Ok(()),
+            Some((text, hint)) => Err(Error::new(ResultClass::DuplicateSymbol, text).on_input(input.name()).on_symbol(&name).hint(hint)),
         }
-        if binding < first.binding {
-            *first = Definition { form, binding, piece: piece.name.clone() };
-        }
-        Ok(())
     }
 
-    /// What is wanted is what is defined: no function for a variable, and no other size or memory.
-    pub(super) fn check_wanted(&self) -> Result<()> {
-        for (name, want) in &self.wanted {
-            let (Some(definition), Some(piece)) = (self.defined.get(name), want.pieces.first()) else { continue };
-            if !want.form.fits(definition.form) {
-                let text =
-                    format!("'{name}' is used as a {} in '{piece}' and is a {} in '{}'", want.form, definition.form, definition.piece);
-                return Err(Error::new(ResultClass::DuplicateSymbol, text).on_input(piece).on_symbol(name));
-            }
+    /// Fails with a sentence and a hint if the name is declared or defined as something else: nvJitLink compares a declaration with
+    /// what is there so far (measured), which matters where common variables grow.
+    fn want(&mut self, name: &str, form: Form, piece: &Piece) -> Option<(String, String)> {
+        if let Some(definition) = self.defined.get(name).filter(|definition| !form.fits(definition.form)) {
+            return Some(not_as_defined(name, (form, &piece.name), definition));
         }
-        Ok(())
+        let Some(want) = self.wanted.get_mut(name) else {
+            self.wanted.insert(name.to_owned(), Want { form, pieces: vec![piece.name.clone()] });
+            return None;
+        };
+        if !form.fits(want.form) {
+            let first = want.pieces.first().map_or("", String::as_str);
+            let text = format!("'{name}' is declared as a {} in '{first}' and as a {form} in '{}'", want.form, piece.name);
+            return Some((text, SAME_DECLARATION.to_owned()));
+        }
+        want.form.size = want.form.size.or(form.size);
+        if want.pieces.last() != Some(&piece.name) {
+            want.pieces.push(piece.name.clone());
+        }
+        None
+    }
+
+    /// Fails as [`want`](Self::want) does, and if it is a definition too many.
+    fn define(&mut self, name: &str, new: Definition) -> Option<(String, String)> {
+        let Some(first) = self.defined.get_mut(name) else {
+            let other_form = |want: &&Want| !want.form.fits(new.form);
+            if let Some(want) = self.wanted.get(name).filter(other_form) {
+                return Some(not_as_defined(name, (want.form, want.pieces.first().map_or("", String::as_str)), &new));
+            }
+            self.defined.insert(name.to_owned(), new);
+            return None;
+        };
+        let clash = first.clash(&new).map(|clash| {
+            let (one, two) = (&first.piece, &new.piece);
+            match clash {
+                Clash::Twice => (format!("'{name}' is defined in '{one}' and again in '{two}'"), DEFINE_ONCE.to_owned()),
+                Clash::Form => (format!("'{name}' is a {first} in '{one}' and a {new} in '{two}'"), DEFINE_ONCE.to_owned()),
+                Clash::Order => {
+                    let (binding, other) = (first.binding.name(), new.binding.name());
+                    let text = format!("'{name}' is {binding} in '{one}' and then {other} in '{two}', which nvJitLink cannot merge");
+                    (text, format!("add '{two}' first, or {DEFINE_ONCE}"))
+                }
+            }
+        });
+        if clash.is_none() && (new.binding < first.binding || new.binding == Binding::Common && new.form.size > first.form.size) {
+            *first = new;
+        }
+        clash
     }
 
     /// Some part tells nothing of its symbols, so that what is found nowhere may be there.

@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 
-use cudalink::input::{MAX_UNPACKED_SIZE, describe_with_symbols};
+use cudalink::input::{MAX_UNPACKED_SIZE, describe, describe_with_symbols};
 use support::{cudalink, fixture, json, nvjitlink};
 
 /// Of 4231 and 3936 bytes of PTX once unpacked.
@@ -85,4 +85,83 @@ fn the_symbols_of_an_inspected_file_are_read_within_the_limit() {
     assert!(!cut.symbols.unwrap().complete);
     let expected = "the symbols of 1 part are not read: max_unpacked_bytes allows 2581 bytes of unpacked code for all parts together";
     assert_eq!(cut.warnings, [expected]);
+}
+
+/// An archive of one member, whose name stands in the table of long names.
+fn archive_of(name: &str, member: &[u8]) -> Vec<u8> {
+    let header = |name: &str, size: usize| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, "100644");
+    let mut out = format!("!<arch>\n{}{name}/\n", header("//", name.len() + 2));
+    out.extend((name.len() % 2 == 1).then_some('\n'));
+    out += &header("/0", member.len());
+    [out.as_bytes(), member].concat()
+}
+
+/// PTX that defines so many variables and uses as many that nobody defines.
+fn ptx_with(defined: usize, undefined: usize) -> String {
+    let mut text = ".version 8.0\n.target sm_80\n.address_size 64\n".to_owned();
+    (0..defined).for_each(|index| text += &format!(".visible .global .u32 g{index};\n"));
+    (0..undefined).for_each(|index| text += &format!(".extern .global .u32 lacking{index};\n"));
+    text += ".visible .entry kernel() {\n.reg .b32 %r<2>;\n";
+    (0..undefined).for_each(|index| text += &format!("ld.global.u32 %r1, [lacking{index}];\nst.global.u32 [lacking{index}], %r1;\n"));
+    text + "ret;\n}\n"
+}
+
+#[test]
+fn a_member_is_named_once_in_a_description_however_many_parts_it_has() {
+    let name = "n".repeat(100_000);
+    // Entries of a kind that nobody knows, of a header alone.
+    let fatbin = fs::read(fixture(PACKED[0])).unwrap();
+    let mut entry = [0; 64];
+    entry.copy_from_slice(&fatbin[16..80]);
+    entry[..2].copy_from_slice(&0x7F_u16.to_le_bytes());
+    entry[4..8].copy_from_slice(&64_u32.to_le_bytes());
+    entry[8..24].fill(0);
+    entry[32..].fill(0);
+    let body = entry.repeat(1000);
+    let fatbin = [&fatbin[..8], &(body.len() as u64).to_le_bytes(), &body].concat();
+    let archive = archive_of(&name, &fatbin);
+    let described = describe(&archive, "unit", &mut |_| None);
+    assert_eq!((described.parts.len(), described.members.as_slice()), (1000, std::slice::from_ref(&name)));
+    assert!(described.parts.iter().all(|part| part.member == Some(0)));
+    let json = serde_json::to_string(&described).unwrap();
+    assert!(json.len() < 4 * archive.len(), "{} bytes of JSON for {}", json.len(), archive.len());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long.a");
+    fs::write(&file, &archive).unwrap();
+    let shown = support::run(cudalink().arg("inspect").arg(&file));
+    assert!(shown.len() < 4 * archive.len() && shown.contains(&name), "{} bytes for {}", shown.len(), archive.len());
+}
+
+#[test]
+fn the_name_of_a_member_costs_no_memory_for_each_of_its_symbols() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long.a");
+    // 4 GB if each symbol had a name of its own.
+    fs::write(&file, archive_of(&"n".repeat(400_000), ptx_with(10_000, 0).as_bytes())).unwrap();
+    for release in ["12.0.140", "12.9.86", "13.5.37"] {
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-c", "ulimit -v 3000000; exec \"$@\"", "sh"]).arg(cudalink().get_program());
+        limited.args(["explain", "--json", "-arch=sm_80", "--library"]).arg(nvjitlink(release));
+        let (report, _) = json(limited.arg(&file));
+        assert_eq!(report["result"], "ok", "{release}: {report}");
+    }
+}
+
+#[test]
+fn a_message_tells_the_end_of_a_long_member_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long.a");
+    fs::write(&file, archive_of(&format!("{}/the_end.ptx", "n".repeat(100_000)), ptx_with(0, 20).as_bytes())).unwrap();
+    for release in ["12.0.140", "12.9.86", "13.5.37"] {
+        let mut command = cudalink();
+        command.args(["link", "--json", "-arch=sm_80", "-o", "/dev/null", "--library"]).arg(nvjitlink(release));
+        let (report, _) = json(command.arg(&file));
+        assert_eq!(report["result"], "unresolved_symbol", "{release}: {}", report["message"]);
+        let found = report["diagnostics"].as_array().unwrap();
+        assert_eq!(found.len(), 20);
+        for diagnostic in found {
+            let message = diagnostic["message"].as_str().unwrap();
+            assert!(message.contains("the_end.ptx)'") && message.len() < 1000, "{release}: {} bytes", message.len());
+        }
+    }
 }

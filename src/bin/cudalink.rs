@@ -306,6 +306,7 @@ fn print_description(description: &input::Description) -> io::Result<()> {
         Some(kind) => writeln!(out, "{}: {kind}, {} bytes", description.name, description.size)?,
         None => writeln!(out, "{}", description.message)?,
     }
+    let mut member = None;
     for part in &description.parts {
         let arch = part.arch.as_deref().unwrap_or("-");
         let cuda = part.cuda.as_ref().map_or("-".to_owned(), |cuda| format!("CUDA {cuda}"));
@@ -319,7 +320,13 @@ fn print_description(description: &input::Description) -> io::Result<()> {
         } else {
             format!("{} of {} {}", part.size, part.unpacked_size, part.compressed)
         };
-        let place: String = [part.member.as_deref(), part.section].into_iter().flatten().map(|place| format!("  {place}")).collect();
+        // A member is named once, before its parts.
+        if part.member != member {
+            member = part.member;
+            let name = member.and_then(|index| description.members.get(index));
+            writeln!(out, "  in {}:", name.map_or("", String::as_str))?;
+        }
+        let place = part.section.map_or(String::new(), |section| format!("  {section}"));
         writeln!(out, "  {:<8} {arch:<13} {cuda:<10} {linkable:<12} {size}{place}", part.kind)?;
     }
     if let Some(symbols) = &description.symbols {

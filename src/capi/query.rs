@@ -133,9 +133,10 @@ unsafe fn find(options: *const cl_linker_options, empty: cl_library_info) -> Res
 /// Describes an input as one JSON object:
 ///
 /// - `name`; `kind`: "cubin", "ptx", "ltoir", "fatbin", "object", "library" or null; `size` in bytes; `has_ltoir`
+/// - `members`, the names of an archive's members that have device code
 /// - `parts`, every piece of device code in the order of the input: `kind`; `arch`, such as "sm_90a"; `cuda`, the release that made it, or the
-///   oldest that can read it; `relocatable`; `compressed`: "stored", "lz4" or "zstd"; `offset`, `size` and `unpacked_size` in bytes; `member` of
-///   an archive; `section` of a host object. What is not known is null.
+///   oldest that can read it; `relocatable`; `compressed`: "stored", "lz4" or "zstd"; `offset`, `size` and `unpacked_size` in bytes; `member`,
+///   the index in `members` of the one that it is in; `section` of a host object. What is not known is null.
 /// - `warnings`, sentences; `result` and `message`, which say why it cannot be linked
 ///
 /// `data` is only read during the call. `name` may be NULL. Sizes and buffers as for `cl_linker_get_log`. What cannot be linked is described

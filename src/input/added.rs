@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::{Facts, InputKind, Inside, MemberReader, Part, PartKind, Problem, Symbols, examine, unpacked_fatbin};
 use crate::error::{Error, Result, ResultClass};
@@ -28,8 +28,10 @@ pub struct Input {
 pub struct Piece {
     /// How the image is to be read.
     pub kind: PieceKind,
-    /// For messages: the input's name, and the archive member's.
-    pub name: String,
+    /// For messages: the input's name, and the archive member's, of which only the end where it is long.
+    pub name: Arc<str>,
+    /// The archive member that it is of, by its index in the facts.
+    pub member: Option<usize>,
     /// Its parts, by their index in the facts.
     pub parts: Range<usize>,
     container: Option<usize>,
@@ -179,9 +181,12 @@ pub fn members_beside(archive: &Path) -> impl FnMut(&[u8]) -> Option<Vec<u8>> {
 
 fn pieces(facts: &Facts, name: &str) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
+    let whole: Arc<str> = name.into();
     for (index, part) in facts.parts.iter().enumerate() {
         let next = index.saturating_add(1);
-        if let Some(last) = pieces.last_mut().filter(|last| last.container.is_some() && last.container == part.container) {
+        let last = pieces.last_mut();
+        let same_name = last.as_ref().filter(|last| last.member == part.place.member).map(|last| last.name.clone());
+        if let Some(last) = last.filter(|last| last.container.is_some() && last.container == part.container) {
             last.parts.end = next;
             continue;
         }
@@ -191,10 +196,22 @@ fn pieces(facts: &Facts, name: &str) -> Vec<Piece> {
             (None, PartKind::LtoIr) => PieceKind::LtoIr,
             (None, _) => PieceKind::Cubin,
         };
-        let name = part.place.member.as_ref().map_or(name.to_owned(), |member| format!("{name}({member})"));
-        pieces.push(Piece { kind, name, parts: index..next, container: part.container });
+        let name = same_name.unwrap_or_else(|| match facts.member(&part.place) {
+            Some(member) => format!("{name}({})", ending(member)).into(),
+            None => whole.clone(),
+        });
+        pieces.push(Piece { kind, name, member: part.place.member, parts: index..next, container: part.container });
     }
     pieces
+}
+
+/// A member's name for a message, of which there may be one for each of its symbols. Its end tells more than its beginning.
+fn ending(member: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 256;
+    match member.get(member.ceil_char_boundary(member.len().saturating_sub(LONGEST))..) {
+        Some(end) if end.len() < member.len() => format!("...{end}").into(),
+        _ => member.into(),
+    }
 }
 
 /// What is wrong with an input, as the linker says it.

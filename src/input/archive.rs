@@ -1,7 +1,6 @@
 //! `ar` archives: GNU, BSD and Windows names, thin or not.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use object::read::archive::ArchiveFile;
 
@@ -28,15 +27,20 @@ pub(super) fn read(view: View, read_member: &mut MemberReader, facts: &mut Facts
         let member = member.map_err(|error| view.damaged(at, format!("archive: {error}")))?;
         names.spend(member.name().len() as u64, "member names")?;
         let name = String::from_utf8_lossy(member.name());
-        let place = Place { member: Some(Arc::from(&*name)), ..Place::default() };
+        let place = Place { member: Some(facts.members.len()), ..Place::default() };
+        let before = (facts.containers.len(), facts.parts.len());
+        facts.members.push(name.clone().into_owned());
         if member.is_thin() {
             outside.add(member.name(), member.size(), place, facts)?;
-            continue;
+        } else {
+            let (offset, size) = member.file_range();
+            let bytes = view.slice(offset, size, "archive member").map_err(|problem| problem.in_member(&name))?;
+            at = offset.saturating_add(size);
+            read_one(bytes, &place, facts).map_err(|problem| problem.in_member(&name))?;
         }
-        let (offset, size) = member.file_range();
-        let bytes = view.slice(offset, size, "archive member").map_err(|problem| problem.in_member(&name))?;
-        at = offset.saturating_add(size);
-        read_one(bytes, &place, facts).map_err(|problem| problem.in_member(&name))?;
+        if before == (facts.containers.len(), facts.parts.len()) {
+            facts.members.pop();
+        }
     }
     Ok(())
 }
@@ -44,8 +48,9 @@ pub(super) fn read(view: View, read_member: &mut MemberReader, facts: &mut Facts
 fn read_one(bytes: View, place: &Place, facts: &mut Facts) -> Result<(), Problem> {
     match recognize::kind_of(bytes) {
         Ok(InputKind::Library) => {
-            let member = place.member.as_deref().unwrap_or_default();
-            facts.warnings.push(format!("member '{member}' is an archive itself, which linkers do not look into"));
+            let member = facts.member(place).unwrap_or_default();
+            let text = format!("member '{member}' is an archive itself, which linkers do not look into");
+            facts.warnings.push(text);
             Ok(())
         }
         Ok(kind) => recognize::read_single(kind, bytes, place, facts),
@@ -116,7 +121,7 @@ mod tests {
         ];
         let facts = examine(&samples::archive(members), &mut |_| None).unwrap();
         assert_eq!(facts.parts.len(), 1);
-        assert_eq!(facts.parts[0].place.member.as_deref(), Some("k.cubin"));
+        assert_eq!((facts.member(&facts.parts[0].place), &*facts.members), (Some("k.cubin"), &["k.cubin".to_owned()][..]));
         assert_eq!(facts.warnings, ["member 'inner.a' is an archive itself, which linkers do not look into"]);
         assert!(examine(&samples::archive(&[]), &mut |_| None).unwrap().parts.is_empty());
     }

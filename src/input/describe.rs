@@ -18,6 +18,8 @@ pub struct Description {
     pub size: u64,
     /// Whether LTO-IR is among the parts.
     pub has_ltoir: bool,
+    /// The names of an archive's members that have device code, in the order of the archive.
+    pub members: Vec<String>,
     /// Every piece of device code, in the order of the input.
     pub parts: Vec<PartDescription>,
     /// What it defines and needs, if that was asked for.
@@ -50,8 +52,8 @@ pub struct PartDescription {
     pub size: u64,
     /// Bytes, unpacked.
     pub unpacked_size: u64,
-    /// The archive member it is in.
-    pub member: Option<String>,
+    /// The archive member it is in, by its index in `members`.
+    pub member: Option<usize>,
     /// The section of the host object it is in.
     pub section: Option<&'static str>,
 }
@@ -169,6 +171,7 @@ impl Description {
             kind: None,
             size: 0,
             has_ltoir: false,
+            members: Vec::new(),
             parts: Vec::new(),
             symbols: None,
             warnings: Vec::new(),
@@ -186,6 +189,7 @@ impl Description {
             has_ltoir: facts.parts.iter().any(|part| part.kind == PartKind::LtoIr),
             parts: facts.parts.iter().map(PartDescription::new).collect(),
             symbols: None,
+            members: facts.members,
             warnings: facts.warnings,
             result: if is_empty { ResultClass::NoDeviceCode } else { ResultClass::Ok },
             message: if is_empty { format!("'{name}' has no device code") } else { String::new() },
@@ -204,7 +208,7 @@ impl PartDescription {
             offset: part.offset,
             size: part.size,
             unpacked_size: part.unpacked_size,
-            member: part.place.member.as_deref().map(str::to_owned),
+            member: part.place.member,
             section: part.place.section,
         }
     }

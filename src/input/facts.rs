@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 use super::bytes::View;
 use super::{Arch, Symbols, cubin, ltoir, unpack};
@@ -151,8 +150,8 @@ impl fmt::Display for Compression {
 /// Where in an input something was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The archive member.
-    pub member: Option<Arc<str>>,
+    /// The archive member, by its index in [`Facts::members`].
+    pub member: Option<usize>,
     /// The section of the host object: `__nv_relfatbin` or `.nv_fatbin`, also where the file has its name cut to eight letters.
     pub section: Option<&'static str>,
     /// The index in [`Facts::outside`] of the file that offsets count in, for a member of a thin archive; else they count in the input.
@@ -322,6 +321,8 @@ pub struct Facts {
     pub parts: Vec<Part>,
     /// Every fatbin, in the order of the input.
     pub containers: Vec<Container>,
+    /// The names of an archive's members that have device code, in the order of the archive.
+    pub members: Vec<String>,
     /// The members of a thin archive.
     pub outside: Vec<OutsideFile>,
     /// What is worth telling and no error, one sentence each.
@@ -330,7 +331,12 @@ pub struct Facts {
 
 impl Facts {
     pub(super) fn new(kind: InputKind) -> Self {
-        Facts { kind, parts: Vec::new(), containers: Vec::new(), outside: Vec::new(), warnings: Vec::new() }
+        Facts { kind, parts: Vec::new(), containers: Vec::new(), members: Vec::new(), outside: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// The name of the archive member that a place is in.
+    pub fn member(&self, place: &Place) -> Option<&str> {
+        self.members.get(place.member?).map(String::as_str)
     }
 
     /// Adds the next part.

@@ -177,7 +177,7 @@ impl<'a> Found<'a> {
 }
 
 fn warn(place: &Place, facts: &mut Facts, what: &str) {
-    let subject = match (&place.member, facts.kind) {
+    let subject = match (facts.member(place), facts.kind) {
         (Some(member), _) => format!("member '{member}'"),
         (None, InputKind::Object) => "the object".to_owned(),
         (None, kind) => format!("the {kind}"),

@@ -120,16 +120,16 @@ impl<'a> Request<'a> {
     fn leave_out_unneeded_members(&mut self, found: &mut Vec<Symbols>, roots: &BTreeSet<String>) {
         let unknown = self.chosen.iter().zip(&*found).find(|(_, symbols)| matches!(symbols, Symbols::Unknown));
         let unknown = unknown.map(|(chosen, _)| self.at(chosen).1.name.clone());
-        let members: Vec<Option<&str>> = self.chosen.iter().map(|chosen| self.member_of(chosen)).collect();
+        let members: Vec<Option<Member>> = self.chosen.iter().map(|chosen| self.member_of(chosen)).collect();
         let needed = if unknown.is_some() { vec![true; members.len()] } else { needed_members(&members, found, roots) };
-        let mut by_input: BTreeMap<usize, [BTreeSet<&str>; 2]> = BTreeMap::new();
+        let mut by_input: BTreeMap<usize, [BTreeMap<Member, &str>; 2]> = BTreeMap::new();
         for ((chosen, member), is_needed) in self.chosen.iter().zip(&members).zip(&needed) {
-            if let Some(member) = member {
-                by_input.entry(chosen.input).or_default()[usize::from(!is_needed)].insert(member);
+            if let Some(member) = *member {
+                by_input.entry(chosen.input).or_default()[usize::from(!is_needed)].insert(member, &self.at(chosen).1.name);
             }
         }
         let told = by_input.into_iter().map(|(input, [taken, left])| {
-            let list = taken.iter().copied().collect::<Vec<_>>().join(", ");
+            let list = taken.values().copied().collect::<Vec<_>>().join(", ");
             let reason = match &unknown {
                 Some(name) => format!("all members are linked, for '{name}' does not tell what it needs"),
                 None => format!("{} of {} members are needed: {list}", taken.len(), taken.len().saturating_add(left.len())),
@@ -144,10 +144,8 @@ impl<'a> Request<'a> {
         found.retain(|_| *keep.next().unwrap_or(&true));
     }
 
-    /// The archive member that a piece is of, by its whole name.
-    fn member_of(&self, chosen: &Chosen) -> Option<&'a str> {
-        let (input, piece) = self.at(chosen);
-        (input.facts().kind == InputKind::Library).then_some(piece.name.as_str())
+    fn member_of(&self, chosen: &Chosen) -> Option<Member> {
+        self.at(chosen).1.member.map(|member| (chosen.input, member))
     }
 
     /// The one input's cubin, if it is finished and nothing is to be linked into it. Then it is the output.
@@ -430,14 +428,17 @@ impl<'a> Request<'a> {
     }
 }
 
+/// An archive member, by its input and its index there.
+type Member = (usize, usize);
+
 /// Which pieces are linked, where a member of an archive is only if it is needed; `None` is no
 /// member, and linked. Of the members that define what is undefined the first is taken, again and
 /// again. The work is linear in the symbols.
-fn needed_members(members: &[Option<&str>], symbols: &[Symbols], roots: &BTreeSet<String>) -> Vec<bool> {
+fn needed_members(members: &[Option<Member>], symbols: &[Symbols], roots: &BTreeSet<String>) -> Vec<bool> {
     let mut names: HashMap<&str, Name> = HashMap::new();
-    let mut pieces_of: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut pieces_of: HashMap<Member, Vec<usize>> = HashMap::new();
     for (index, (member, symbols)) in members.iter().zip(symbols).enumerate() {
-        let Some(member) = member else { continue };
+        let Some(member) = *member else { continue };
         pieces_of.entry(member).or_default().push(index);
         for symbol in known(symbols).filter(|symbol| symbol.defined && symbol.binding != Binding::Local) {
             names.entry(&symbol.name).or_default().definers.push(index);
@@ -449,7 +450,7 @@ fn needed_members(members: &[Option<&str>], symbols: &[Symbols], roots: &BTreeSe
     (0..members.len()).filter(|index| needed[*index]).for_each(|index| choice.take(&symbols[index]));
     while let Some(next) = choice.candidates.pop_first() {
         // A member is taken whole, with all its fatbins.
-        for index in members[next].and_then(|member| pieces_of.remove(member)).unwrap_or_default() {
+        for index in members[next].and_then(|member| pieces_of.remove(&member)).unwrap_or_default() {
             needed[index] = true;
             choice.take(&symbols[index]);
         }
@@ -569,7 +570,7 @@ mod tests {
     }
 
     /// The rule as it reads: the first member that defines what is undefined, until there is none.
-    fn by_the_rule(members: &[Option<&str>], symbols: &[Symbols], roots: &BTreeSet<String>) -> Vec<bool> {
+    fn by_the_rule(members: &[Option<Member>], symbols: &[Symbols], roots: &BTreeSet<String>) -> Vec<bool> {
         let mut needed: Vec<bool> = members.iter().map(Option::is_none).collect();
         loop {
             let mut defined = BTreeSet::new();
@@ -592,8 +593,7 @@ mod tests {
             pieces in prop::collection::vec((0u8..6, prop::collection::vec((0u8..12, any::<bool>()), 0..5)), 1..12),
             roots in prop::collection::btree_set((0u8..12).prop_map(|name| name.to_string()), 0..3),
         ) {
-            let names: Vec<Option<String>> = pieces.iter().map(|(member, _)| (*member > 0).then(|| format!("lib.a({member})"))).collect();
-            let members: Vec<Option<&str>> = names.iter().map(Option::as_deref).collect();
+            let members: Vec<Option<Member>> = pieces.iter().map(|(member, _)| (*member > 0).then_some((0, (*member).into()))).collect();
             let found: Vec<Symbols> = pieces.iter().map(|(_, names)| symbols(names)).collect();
             prop_assert_eq!(needed_members(&members, &found, &roots), by_the_rule(&members, &found, &roots));
         }

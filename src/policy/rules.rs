@@ -184,7 +184,7 @@ pub fn unpack(input: &Input, piece: &Piece, library: &LibraryFacts) -> Option<De
             None
         }
     })?;
-    Some(Decision { rule: "unpack_images", option: piece.name.clone(), action: Action::Changed, reason })
+    Some(Decision { rule: "unpack_images", option: piece.name.to_string(), action: Action::Changed, reason })
 }
 
 /// The driver gives cubins, and links neither LTO-IR nor incrementally: cuLink has no options for it.

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
 use crate::input::{Binding, Input, Memory, Piece, Symbol, SymbolKind, Symbols, is_provided_by_the_driver, name_without_static};
@@ -19,7 +20,7 @@ pub struct LinkSymbols {
     defined: BTreeMap<String, Definition>,
     wanted: BTreeMap<String, Want>,
     /// What is defined as static only, and where.
-    statics: BTreeMap<String, String>,
+    statics: BTreeMap<String, Arc<str>>,
     /// Some part tells nothing of its symbols.
     has_unknown: bool,
     used: UsedNames,
@@ -29,7 +30,7 @@ pub struct LinkSymbols {
 #[derive(Debug)]
 struct Want {
     form: Form,
-    pieces: Vec<String>,
+    pieces: Vec<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -37,7 +38,7 @@ struct Definition {
     form: Form,
     binding: Binding,
     initialized: bool,
-    piece: String,
+    piece: Arc<str>,
 }
 
 /// Why two definitions do not go together.
@@ -166,7 +167,7 @@ impl LinkSymbols {
             return None;
         };
         if !form.fits(want.form) {
-            let first = want.pieces.first().map_or("", String::as_str);
+            let first = want.pieces.first().map_or("", Arc::as_ref);
             let text = format!("'{name}' is declared as a {} in '{first}' and as a {form} in '{}'", want.form, piece.name);
             return Some((text, SAME_DECLARATION.to_owned()));
         }
@@ -182,7 +183,7 @@ impl LinkSymbols {
         let Some(first) = self.defined.get_mut(name) else {
             let other_form = |want: &&Want| !want.form.fits(new.form);
             if let Some(want) = self.wanted.get(name).filter(other_form) {
-                return Some(not_as_defined(name, (want.form, want.pieces.first().map_or("", String::as_str)), &new));
+                return Some(not_as_defined(name, (want.form, want.pieces.first().map_or("", Arc::as_ref)), &new));
             }
             self.defined.insert(name.to_owned(), new);
             return None;
@@ -273,7 +274,7 @@ impl LinkSymbols {
         }
     }
 
-    fn unresolved(&self, name: &str, pieces: &[String], error: &Error) -> Diagnostic {
+    fn unresolved(&self, name: &str, pieces: &[Arc<str>], error: &Error) -> Diagnostic {
         let list = pieces.iter().map(|piece| format!("'{piece}'")).collect::<Vec<_>>().join(", ");
         let hint = if let Some(piece) = self.statics.get(name) {
             Some(format!("'{piece}' has one of that name that is static, which no other unit can see"))
@@ -285,7 +286,7 @@ impl LinkSymbols {
         Diagnostic {
             severity: Severity::Error,
             result: ResultClass::UnresolvedSymbol,
-            input: pieces.first().cloned(),
+            input: pieces.first().map(|piece| piece.to_string()),
             line: None,
             symbol: Some(name.to_owned()),
             message: format!("'{name}' is used in {list} and defined nowhere"),

@@ -140,6 +140,11 @@ impl Linker {
         &self.diagnostics
     }
 
+    /// What the caller asked for.
+    pub fn options(&self) -> &LinkOptions {
+        &self.options
+    }
+
     /// What the link is to give.
     pub fn output_kind(&self) -> OutputKind {
         self.options.output()

@@ -77,7 +77,8 @@ fn a_mistake_has_the_same_class_on_every_release() {
                 command.arg(if broken.exists() || *class == "file_not_found" { broken } else { fixture(input) });
             }
             let (report, status) = support::json(&mut command);
-            assert_eq!((status, &report["result"]), (1, &(*class).into()), "{options:?} {inputs:?} on {release}: {report}");
+            let expected = (support::exit_status_of(class), &(*class).into());
+            assert_eq!((status, &report["result"]), expected, "{options:?} {inputs:?} on {release}: {report}");
             assert!(!report["message"].as_str().unwrap().is_empty());
         }
     }

@@ -3,11 +3,12 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use support::{cudalink, fixture, nvjitlink};
+use support::{cudalink, fixture, nvjitlink, run};
 
 /// Runs the tool with `--json`; gives its exit status and the object that it printed.
 fn json(command: &mut Command) -> (i32, Value) {
@@ -43,25 +44,28 @@ fn a_link_tells_everything_in_one_object() {
 }
 
 #[test]
-fn each_mistake_has_its_class_and_exits_with_1() {
+fn each_mistake_has_its_class_and_wrong_usage_another_status_than_the_rest() {
     let folder = tempfile::tempdir().unwrap();
     let text_file = folder.path().join("libnvJitLink.so.13");
     fs::write(&text_file, "not a library").unwrap();
     let library = nvjitlink("13.5.37");
     let kernel = fixture("12.0/kernel.ptx").display().to_string();
-    for (class, library, arguments) in [
-        ("missing_arch", &library, vec![kernel.as_str()]),
-        ("unknown_option", &library, vec!["-arch=sm_80", "-bogus", &kernel]),
-        ("bad_arch", &library, vec!["-arch=80", &kernel]),
-        ("file_not_found", &library, vec!["-arch=sm_80", "no/such/file.ptx"]),
-        ("no_inputs", &library, vec!["-arch=sm_80"]),
-        ("library_unusable", &text_file, vec!["-arch=sm_80", &kernel]),
-        ("unresolved_symbol", &library, vec!["-arch=sm_80", &kernel]),
-        ("wrong_input_kind", &library, vec!["-arch=sm_80", "--kind", "cubin", &kernel]),
-        ("driver_not_found", &library, vec!["-arch=sm_80", "--backend", "driver", &kernel]),
+    for (class, exit, library, arguments) in [
+        ("missing_arch", 2, &library, vec![kernel.as_str()]),
+        ("unknown_option", 2, &library, vec!["-arch=sm_80", "-bogus", &kernel]),
+        ("bad_option_value", 2, &library, vec!["-arch=sm_80", "-O9", &kernel]),
+        ("incompatible_options", 2, &library, vec!["-arch=sm_80", "-g", "-O3", &kernel]),
+        ("bad_arch", 2, &library, vec!["-arch=80", &kernel]),
+        ("no_inputs", 2, &library, vec!["-arch=sm_80"]),
+        ("unsupported_arch", 1, &library, vec!["-arch=sm_199", &kernel]),
+        ("file_not_found", 1, &library, vec!["-arch=sm_80", "no/such/file.ptx"]),
+        ("library_unusable", 1, &text_file, vec!["-arch=sm_80", &kernel]),
+        ("unresolved_symbol", 1, &library, vec!["-arch=sm_80", &kernel]),
+        ("wrong_input_kind", 1, &library, vec!["-arch=sm_80", "--kind", "cubin", &kernel]),
+        ("driver_not_found", 1, &library, vec!["-arch=sm_80", "--backend", "driver", &kernel]),
     ] {
         let (status, report) = link(library, folder.path(), &arguments);
-        assert_eq!((status, &report["result"]), (1, &class.into()), "{report}");
+        assert_eq!((status, &report["result"]), (exit, &class.into()), "{report}");
         let last = report["diagnostics"].as_array().unwrap().last().unwrap();
         assert_eq!((&last["result"], &last["severity"], &last["message"]), (&class.into(), &"error".into(), &report["message"]));
         assert!(report["output"].is_null());
@@ -146,7 +150,7 @@ fn doctor_tells_which_library_and_why() {
         let lib = folder.path().join(variable).join("lib");
         fs::create_dir_all(&lib).unwrap();
         let library = nvjitlink(version);
-        std::os::unix::fs::symlink(&library, lib.join(library.file_name().unwrap())).unwrap();
+        symlink(&library, lib.join(library.file_name().unwrap())).unwrap();
     }
     let mut doctor = cudalink();
     doctor.arg("doctor").env("CONDA_PREFIX", folder.path().join("conda")).env("CUDA_PATH", folder.path().join("cuda"));
@@ -164,11 +168,162 @@ fn a_path_need_not_be_text() {
     let folder = tempfile::tempdir().unwrap();
     let strange = folder.path().join(OsStr::from_bytes(b"\xFF.cubin"));
     let library = folder.path().join(OsStr::from_bytes(b"\xFE.so"));
-    std::os::unix::fs::symlink(nvjitlink("13.5.37"), &library).unwrap();
+    symlink(nvjitlink("13.5.37"), &library).unwrap();
     let input = folder.path().join(OsStr::from_bytes(b"\xFD.ptx"));
     fs::write(&input, [fs::read(fixture("12.0/helper.ptx")).unwrap()].concat()).unwrap();
     let (status, report) = json(cudalink().args(["link", "-arch=sm_80", "--library"]).arg(&library).arg("-o").arg(&strange).arg(&input));
     assert_eq!((status, &report["result"]), (0, &"ok".into()), "{report}");
     assert!(strange.exists());
     assert_eq!(json(cudalink().arg("doctor").env("CUDALINK_NVJITLINK", &library)).0, 0);
+}
+
+/// `cudalink link` of two files that link, without `--json`; what it is told besides follows.
+fn plain_link(release: &str) -> Command {
+    let mut command = cudalink();
+    command.args(["link", "-arch=sm_80", "--library"]).arg(nvjitlink(release));
+    command.args(["12.0/kernel.ptx", "12.0/helper.ptx"].map(fixture));
+    command
+}
+
+/// The same below a shell that first does something.
+fn below(shell: &str, command: &Command) -> Command {
+    let mut below = Command::new("sh");
+    below.arg("-c").arg(format!("{shell}; exec \"$0\" \"$@\"")).arg(command.get_program()).args(command.get_args());
+    below
+}
+
+#[test]
+fn an_output_is_there_as_a_whole_or_as_it_was() {
+    for release in ["12.0.140", "12.9.86", "13.5.37"] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("out.cubin");
+        fs::write(&output, "as it was").unwrap();
+        let mut full = plain_link(release);
+        full.arg("-o").arg(&output);
+        let failed = below("trap '' XFSZ; ulimit -f 1", &full).output().unwrap();
+        let stderr = String::from_utf8_lossy(&failed.stderr);
+        assert!(failed.status.code() == Some(1) && stderr.contains("(io_error)"), "{stderr}");
+        let mut wrong = cudalink();
+        wrong.args(["link", "-arch=sm_80", "--library"]).arg(nvjitlink(release)).arg(fixture("12.0/kernel.ptx")).arg("-o").arg(&output);
+        assert_eq!(wrong.output().unwrap().status.code(), Some(1));
+        assert_eq!(fs::read_to_string(&output).unwrap(), "as it was");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "something was left behind");
+        run(&mut full);
+        assert!(fs::read(&output).unwrap().starts_with(b"\x7FELF"));
+    }
+    let full = plain_link("13.5.37").args(["-o", "/dev/full"]).output().unwrap();
+    assert_eq!(full.status.code(), Some(1));
+}
+
+#[test]
+fn an_output_has_the_permissions_that_writing_in_place_gives() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let mode = |name: &str| fs::metadata(file(name)).unwrap().permissions().mode() & 0o7777;
+    let link_to = |name: &str| below("umask 027", plain_link("13.5.37").arg("-o").arg(file(name))).output().unwrap().status.success();
+    assert!(link_to("new"));
+    assert_eq!(mode("new"), 0o640);
+    fs::set_permissions(file("new"), fs::Permissions::from_mode(0o705)).unwrap();
+    assert!(link_to("new"));
+    assert_eq!(mode("new"), 0o705);
+    fs::create_dir(file("folder")).unwrap();
+    symlink("folder/target", file("dangling")).unwrap();
+    symlink("dangling", file("link")).unwrap();
+    assert!(link_to("link"));
+    assert!(file("link").is_symlink() && file("dangling").is_symlink());
+    assert_eq!((mode("folder/target"), fs::read(file("folder/target")).unwrap()), (0o640, fs::read(file("new")).unwrap()));
+    symlink("loop", file("loop")).unwrap();
+    assert!(!link_to("loop") && !link_to("folder") && !link_to("no/such/folder"));
+}
+
+#[test]
+fn an_output_to_stdout_is_bytes_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out.cubin");
+    run(plain_link("13.5.37").arg("-o").arg(&file));
+    let expected = fs::read(&file).unwrap();
+    for arguments in [&["-o", "-"][..], &["-o", "/dev/stdout"], &["-o", "/dev/fd/1"], &["-o", "-", "--json"]] {
+        let output = plain_link("13.5.37").args(arguments).output().unwrap();
+        assert!(output.stdout == expected, "{arguments:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("kernel"), "{arguments:?}");
+    }
+    // What is before it in a file that stdout is stays.
+    fs::write(&file, "before").unwrap();
+    let appended = fs::OpenOptions::new().append(true).open(&file).unwrap();
+    assert!(plain_link("13.5.37").args(["-o", "/dev/stdout"]).stdout(appended).status().unwrap().success());
+    assert_eq!(fs::read(&file).unwrap(), [b"before", &expected[..]].concat());
+    let failed = cudalink().args(["link", "-o", "-", "-arch=sm_80"]).arg(fixture("12.0/kernel.ptx")).output().unwrap();
+    assert!(!failed.status.success() && failed.stdout.is_empty());
+}
+
+#[test]
+fn what_the_library_logs_is_printed_where_it_was_asked_for() {
+    for release in ["12.0.140", "12.9.86", "13.5.37"] {
+        for (option, logged) in [("-verbose", "registers"), ("-time", "nvJitLink time"), ("-Xptxas=-v", "registers")] {
+            let printed = plain_link(release).args([option, "-o", "/dev/null"]).output().unwrap();
+            assert!(String::from_utf8_lossy(&printed.stderr).contains(logged), "{option} on {release}");
+        }
+        let quiet = plain_link(release).args(["-o", "/dev/null"]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&quiet.stderr), "", "{release}");
+    }
+}
+
+#[test]
+fn arguments_are_read_from_files_quoted_as_for_gcc() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).unwrap();
+        format!("@{}", folder.path().join(name).display())
+    };
+    for name in ["a b.ptx", "c'd.ptx", "e\\f.ptx", "#g.ptx"] {
+        fs::copy(fixture("12.0/helper.ptx"), folder.path().join(name)).unwrap();
+    }
+    let inner = file("inner", "'a b.ptx'\r\n\tc\\'d.ptx 'e\\\\f'.ptx \"\"#g.ptx");
+    let outer = file("outer", &format!("-arch=sm_80\n-g --json\n{inner}"));
+    let mut explain = cudalink();
+    explain.args(["explain", "--library"]).arg(nvjitlink("13.5.37")).current_dir(folder.path());
+    let (report, status) = support::json(explain.arg(outer));
+    // The same function four times: all four inputs were read.
+    assert_eq!((status, &report["result"]), (1, &"duplicate_symbol".into()), "{report}");
+    let message = report["message"].as_str().unwrap();
+    assert!(message.contains("a b.ptx") && message.contains("c'd.ptx"), "{message}");
+    for name in ["e\\\\f.ptx", "\"#g.ptx\""] {
+        let one = file("one", &format!("inspect --json {name}"));
+        let (report, status) = support::json(cudalink().arg(one).current_dir(folder.path()));
+        assert_eq!((status, &report["inputs"][0]["kind"]), (0, &"ptx".into()), "{report}");
+    }
+    let (report, _) = support::json(cudalink().args(["inspect", "--json", "@missing", "--", "@outer"]).current_dir(folder.path()));
+    assert_eq!((&report["inputs"][0]["name"], &report["inputs"][1]["name"]), (&"@missing".into(), &"@outer".into()), "{report}");
+    let endless = file("endless", "@endless @endless");
+    let refused = cudalink().arg(endless).current_dir(folder.path()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("@file"));
+}
+
+#[test]
+fn who_slips_is_told_what_was_meant() {
+    for (argument, meant) in [
+        ("--arch=sm_90", "'-arch='"),
+        ("--lineinfo", "'-lineinfo'"),
+        ("-linefo", "-lineinfo?"),
+        ("-json", "--json?"),
+        ("-emit=ptx", "--emit?"),
+        ("--libary=x", "'--library'"),
+    ] {
+        let output = cudalink().args(["link", "-o", "/dev/null", argument, "input"]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && stderr.contains(meant), "{argument}: {stderr}");
+    }
+}
+
+#[test]
+fn help_names_the_variables() {
+    for arguments in [&["--help"][..], &["link", "--help"], &["explain", "--help"], &["doctor", "--help"]] {
+        let help = run(cudalink().args(arguments));
+        for variable in
+            ["CUDALINK_NVJITLINK", "CUDALINK_BACKEND", "VIRTUAL_ENV", "CONDA_PREFIX", "CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH"]
+        {
+            assert!(help.contains(variable), "{arguments:?} does not name {variable}");
+        }
+    }
 }

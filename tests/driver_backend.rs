@@ -686,7 +686,7 @@ fn a_variable_that_names_no_backend_is_an_error() {
     assert_eq!(report["result"], "bad_option_value");
     has(report["message"].as_str().unwrap(), &["CUDALINK_BACKEND", "'nonsense'", "auto, nvjitlink, driver"]);
     let (doctor, status) = json(stub.tool(&["doctor", "--json"]).env("CUDALINK_BACKEND", "nonsense"));
-    assert_eq!((&doctor["result"], status), (&json!("bad_option_value"), 1), "{doctor:#}");
+    assert_eq!((&doctor["result"], status), (&json!("bad_option_value"), 2), "{doctor:#}");
     let queried = run(stub.lead(steps(stub.0.path())).env("CUDALINK_BACKEND", "nonsense").arg("query"));
     has(&queried, &["query bad_option_value", "nonsense"]);
     // The option counts before the variable.

@@ -33,7 +33,7 @@ fn link(version: &[&str], defines: &[&str], arguments: &[&str]) -> FakeLink {
     let (folder, library) = stub(version, defines);
     let link = link_with_fake(folder.path(), &library, arguments);
     destroyed_once(&link.calls);
-    assert_eq!(link.status, i32::from(link.result() != "ok"));
+    assert_eq!(link.status, support::exit_status_of(link.result()));
     assert_eq!(link.output.is_some(), link.result() == "ok", "an output is written by a link that succeeded, and by no other");
     link
 }

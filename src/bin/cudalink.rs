@@ -1,19 +1,25 @@
 //! `cudalink`: links, explains, inspects and looks around, as any caller of the library can.
 
-use std::ffi::OsString;
-use std::fs;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, StyledStr};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use cudalink::backend::driver::{Device, Driver};
-use cudalink::backend::library::{FoundBy, SearchEnvironment};
+use cudalink::backend::library::{BACKEND_VARIABLE, FoundBy, LIBRARY_VARIABLE, SearchEnvironment};
 use cudalink::backend::nvjitlink::{self, NvJitLink};
 use cudalink::linker::asked_backend;
 use cudalink::options::{ArchiveMembers, Backend, DEFAULT_MAX_UNPACKED_BYTES};
 use cudalink::policy::choose;
+use cudalink::policy::table::{self, OptionId};
 use cudalink::{Error, InputKind, LinkOptions, Linker, OutputKind, Result, ResultClass, input};
 use serde_json::{Value, json};
 
@@ -34,30 +40,112 @@ macro_rules! complain {
     };
 }
 
+/// What the process answers.
+const DONE: u8 = 0;
+const FAILED: u8 = 1;
+const WRONG_USAGE: u8 = 2;
+
 fn main() -> ExitCode {
-    let (flags, arguments) = split_flags(std::env::args_os().collect());
-    let matches = command().get_matches_from(arguments);
+    ExitCode::from(run().unwrap_or_else(|error| {
+        // Whoever reads our output has gone.
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            complain!("cudalink: {error}");
+        }
+        FAILED
+    }))
+}
+
+fn run() -> io::Result<u8> {
+    let arguments = match with_files(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(problem) => {
+            complain!("cudalink: {problem}");
+            return Ok(WRONG_USAGE);
+        }
+    };
+    let (flags, arguments) = split_flags(arguments);
+    let matches = command().try_get_matches_from(arguments).unwrap_or_else(|error| with_what_was_meant(error).exit());
     let (name, matches) = matches.subcommand().expect("clap requires a subcommand");
     if !flags.is_empty() && !matches!(name, "link" | "explain") {
         complain!("cudalink {name} takes no linker option such as '{}'", flags[0]);
-        return ExitCode::from(2);
+        return Ok(WRONG_USAGE);
     }
-    let done = match name {
+    match name {
         "link" => link(matches, &flags),
         "explain" => explain(matches, &flags),
         "inspect" => inspect(matches),
         _ => doctor(matches),
-    };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        // Whoever reads our output has gone.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
-        Err(error) => {
-            complain!("cudalink: {error}");
-            ExitCode::FAILURE
+    }
+}
+
+/// The arguments, with those of each `@file` in its place, as gcc reads them: blanks separate, quotes
+/// of either kind hold together, a backslash takes the next byte as it is, a file may name others, and
+/// one that cannot be read is an argument like any other. After `--` there are no such files.
+fn with_files(mut arguments: impl Iterator<Item = OsString>) -> std::result::Result<Vec<OsString>, String> {
+    // gcc's limit; it ends files that name each other.
+    const MOST_FILES: usize = 2000;
+    let mut files = 0;
+    let mut expanded: Vec<OsString> = arguments.next().into_iter().collect();
+    let mut left: Vec<OsString> = arguments.collect();
+    left.reverse();
+    while let Some(argument) = left.pop() {
+        if argument == "--" {
+            expanded.push(argument);
+            expanded.extend(left.drain(..).rev());
+            break;
+        }
+        let path = argument.as_bytes().strip_prefix(b"@").map(OsStr::from_bytes);
+        let Some(text) = path.and_then(|path| cudalink::linker::read(Path::new(path)).ok()) else {
+            expanded.push(argument);
+            continue;
+        };
+        files += 1;
+        if files > MOST_FILES {
+            return Err(format!("'{}' is one @file too many: more than {MOST_FILES} are read", argument.display()));
+        }
+        left.extend(words(&text).into_iter().rev());
+    }
+    Ok(expanded)
+}
+
+/// The arguments in the text of an `@file`. POSIX shells quote otherwise: there a backslash is a byte
+/// like others between single quotes.
+fn words(text: &[u8]) -> Vec<OsString> {
+    let mut words = Vec::new();
+    let mut word: Option<Vec<u8>> = None;
+    let mut quote = None;
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => word.get_or_insert_default().extend(bytes.next()),
+            _ if quote == Some(byte) => quote = None,
+            _ if quote.is_some() => word.get_or_insert_default().push(byte),
+            b'"' | b'\'' => {
+                quote = Some(byte);
+                word.get_or_insert_default();
+            }
+            b' ' | b'\t' | b'\n' | b'\r' | b'\x0b' | b'\x0c' => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(byte),
         }
     }
+    words.extend(word);
+    words.into_iter().map(OsString::from_vec).collect()
+}
+
+/// An argument with two dashes that we do not have may be an option of nvJitLink, which has one.
+fn with_what_was_meant(mut error: clap::Error) -> clap::Error {
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => argument.clone(),
+        _ => return error,
+    };
+    if let Some(meant) = table::nearest_flag(&unknown) {
+        let tip = StyledStr::from(format!("nvJitLink's options have one dash: '{meant}'"));
+        // The usage is that of the option that clap would suggest.
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Usage);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
 }
 
 /// nvJitLink's own options have one dash and a long name, which clap would take for a cluster of short ones.
@@ -120,16 +208,19 @@ fn command() -> Command {
         path("INPUT").num_args(0..).action(ArgAction::Append).help("PTX, LTO-IR, cubins, fatbins, host objects, archives"),
         json.clone(),
     ];
-    let output = path("output").short('o').value_name("OUT").help("Where the output is written").required(true);
-    let flags = "Options with one dash are nvJitLink's own, such as -arch=sm_90 (required), -g, -O3, -lto, -r, -maxrregcount=32.\n\
-                 Exit status: 0 done, 1 refused or failed, 2 wrong usage.";
+    let output = path("output").short('o').value_name("OUT").help("Where the output is written; - is stdout").required(true);
+    let flags = format!(
+        "Options with one dash are nvJitLink's own, such as -arch=sm_90 (required), -g, -O3, -lto, -r, -maxrregcount=32.\n\
+         @FILE stands for the arguments in that file, quoted as for gcc.\n\n{EXIT_STATUS}\n\n{}",
+        variables()
+    );
     Command::new("cudalink")
         .about("Links CUDA device code through whatever nvJitLink or CUDA driver is there")
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .after_help("Exit status: 0 done, 1 refused or failed, 2 wrong usage.")
-        .subcommand(Command::new("link").about("Links").args(&link_arguments).arg(output.clone()).after_help(flags))
+        .after_help(format!("{EXIT_STATUS}\n\n{}", variables()))
+        .subcommand(Command::new("link").about("Links").args(&link_arguments).arg(output.clone()).after_help(flags.clone()))
         .subcommand(
             Command::new("explain")
                 .about("Shows the plan of a link, without linking")
@@ -153,8 +244,25 @@ fn command() -> Command {
         .subcommand(
             Command::new("doctor")
                 .about("Shows which nvJitLink and CUDA driver are here, where each was looked for, and who would link")
-                .arg(json),
+                .arg(json)
+                .after_help(variables()),
         )
+}
+
+const EXIT_STATUS: &str = "Exit status: 0 done, 1 refused or failed, 2 wrong usage: an unknown option, a value that it does not take,\n\
+                           options that exclude each other, no architecture, no input.";
+
+/// The variables that the search for a library looks at, in its order.
+fn variables() -> String {
+    format!(
+        "Environment:\n  \
+           {LIBRARY_VARIABLE:<19} the nvJitLink to use, and no other\n  \
+           {BACKEND_VARIABLE:<19} who links where --backend does not say: {}\n  \
+           VIRTUAL_ENV, CONDA_PREFIX, CUDA_PATH, CUDA_HOME, LD_LIBRARY_PATH\n  \
+           {:<19} where an nvJitLink is looked for, in this order",
+        Backend::NAMES.map(|(name, _)| name).join(", "),
+        ""
+    )
 }
 
 /// A linker with everything added, or why not; the linker is given in both cases, for its diagnostics.
@@ -192,9 +300,16 @@ fn link_options(matches: &ArgMatches, flags: &[String]) -> Result<LinkOptions> {
         Some("off") => options.set_flag("-lto=false")?,
         _ => {}
     }
-    flags.iter().try_for_each(|flag| options.set_flag(flag))?;
+    flags.iter().try_for_each(|flag| options.set_flag(flag).map_err(|error| with_our_option(flag, error)))?;
     matches.get_many::<String>("pass-through").into_iter().flatten().try_for_each(|flag| options.add_pass_through(flag))?;
     Ok(options)
+}
+
+/// An argument with one dash that nvJitLink does not have may be an option of ours, which has two.
+fn with_our_option(flag: &str, error: Error) -> Error {
+    let name = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let is_ours = command().get_subcommands().any(|command| command.get_arguments().any(|argument| argument.get_long() == Some(name)));
+    if error.class() == ResultClass::UnknownOption && is_ours { error.hint(format!("did you mean --{name}?")) } else { error }
 }
 
 /// Each input with the kind that was said last before it.
@@ -209,9 +324,10 @@ fn indexed<'a, T: Clone + Send + Sync + 'static>(matches: &'a ArgMatches, name: 
     matches.indices_of(name).into_iter().flatten().zip(matches.get_many(name).into_iter().flatten()).collect()
 }
 
-fn link(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
+fn link(matches: &ArgMatches, flags: &[String]) -> io::Result<u8> {
     let (mut linker, added) = prepare(matches, flags);
     let path = matches.get_one::<PathBuf>("output").expect("clap requires it");
+    let place = OutputPlace::of(path);
     let output_kind = linker.output_kind();
     let done = added.and_then(|()| linker.complete()).and_then(|()| {
         let output = linker.output(output_kind)?;
@@ -220,10 +336,11 @@ fn link(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
             OutputKind::Ptx => output.bytes().strip_suffix(b"\0").unwrap_or(output.bytes()),
             OutputKind::Cubin | OutputKind::Ltoir => output.bytes(),
         };
-        fs::write(path, bytes)
-            .map_err(|error| Error::new(ResultClass::IoError, format!("'{}' cannot be written: {error}", path.display())))?;
+        place.write(bytes).map_err(|error| Error::new(ResultClass::IoError, format!("'{}' cannot be written: {error}", path.display())))?;
         Ok((bytes.len(), output.clone()))
     });
+    // What goes where the output goes would be a part of it.
+    let mut told: Box<dyn Write> = if matches!(place, OutputPlace::Stdout) { Box::new(io::stderr()) } else { Box::new(io::stdout()) };
     if matches.get_flag("json") {
         let logs = linker.logs();
         let mut report = report(&linker, &done, linker.plan().map(|plan| json!(plan)));
@@ -234,20 +351,96 @@ fn link(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
             described
         });
         report["logs"] = json!({ "error": logs.error, "info": logs.info });
-        print(&report)?;
+        writeln!(told, "{report:#}")?;
     } else {
         print_diagnostics(&linker, &done);
+        if asks_for_a_log(linker.options()) {
+            _ = write!(io::stderr(), "{}", linker.logs().info);
+        }
         if let (Ok((size, output)), Some(plan)) = (&done, linker.plan()) {
-            writeln!(io::stdout(), "{}: {size} bytes, linked by {}", path.display(), plan.describe_backend())?;
+            writeln!(told, "{}: {size} bytes, linked by {}", path.display(), plan.describe_backend())?;
             for kernel in &output.symbols().kernels {
-                writeln!(io::stdout(), "  kernel {kernel}")?;
+                writeln!(told, "  kernel {kernel}")?;
             }
         }
     }
-    Ok(done.is_ok())
+    Ok(status_of(&done))
 }
 
-fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
+/// Whether there is an option whose answer is the log; some releases always write something there.
+fn asks_for_a_log(options: &LinkOptions) -> bool {
+    let on = |id| options.get_bool(id) == Some(true);
+    on(OptionId::Verbose) || on(OptionId::Time) || options.get(OptionId::PtxasOptions).or(options.get(OptionId::NvvmOptions)).is_some()
+}
+
+/// Where an output goes.
+enum OutputPlace<'a> {
+    Stdout,
+    /// A file, which is there as a whole or as it was before.
+    File(&'a Path),
+    /// A device, a pipe, or whatever else is no file that another could replace.
+    Special(&'a Path),
+}
+
+impl<'a> OutputPlace<'a> {
+    fn of(path: &'a Path) -> Self {
+        let same = |one: &Metadata, other: &Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
+        let stdout = || File::from(io::stdout().as_fd().try_clone_to_owned().ok()?).metadata().ok();
+        match fs::metadata(path) {
+            _ if path == "-" => Self::Stdout,
+            Ok(metadata) if stdout().is_some_and(|stdout| same(&metadata, &stdout)) => Self::Stdout,
+            Ok(metadata) if !metadata.is_file() => Self::Special(path),
+            _ => Self::File(path),
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Stdout => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(bytes)?;
+                stdout.flush()
+            }
+            Self::Special(path) => OpenOptions::new().write(true).open(path)?.write_all(bytes),
+            Self::File(path) => replace(&linked_file(path), bytes),
+        }
+    }
+}
+
+/// The file that a path leads to over links, which need not exist yet.
+fn linked_file(path: &Path) -> Cow<'_, Path> {
+    // As many as the system follows; it refuses to open what is still a link then.
+    const MOST_LINKS: usize = 40;
+    let mut file = Cow::Borrowed(path);
+    for _ in 0..MOST_LINKS {
+        let Ok(link) = fs::read_link(&file) else { break };
+        file = Cow::Owned(file.parent().unwrap_or(Path::new("")).join(link));
+    }
+    file
+}
+
+/// Writes a file beside the one of that path, then gives it the path: a full disk leaves the old file.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // As when a file is written in place: a new one has what the umask leaves, an old one keeps what
+    // it has, and one that must not be written is not.
+    let permissions = match OpenOptions::new().write(true).open(path) {
+        Ok(old) => Some(old.metadata()?.permissions()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut new = tempfile::Builder::new().prefix(".cudalink-").permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
+    new.write_all(bytes)?;
+    if let Some(permissions) = permissions {
+        new.as_file().set_permissions(permissions)?;
+    }
+    // Some file systems say only here that they are full.
+    new.as_file().sync_all()?;
+    new.persist(path)?;
+    Ok(())
+}
+
+fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<u8> {
     let (mut linker, added) = prepare(matches, flags);
     let plan = added.and_then(|()| linker.explain());
     if matches.get_flag("json") {
@@ -273,14 +466,14 @@ fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<bool> {
             }
         }
     }
-    Ok(plan.is_ok())
+    Ok(status_of(&plan))
 }
 
 fn unpack_limit(matches: &ArgMatches) -> u64 {
     matches.get_one("max-unpacked-bytes").copied().unwrap_or(DEFAULT_MAX_UNPACKED_BYTES)
 }
 
-fn inspect(matches: &ArgMatches) -> io::Result<bool> {
+fn inspect(matches: &ArgMatches) -> io::Result<u8> {
     let symbols_within = matches.get_flag("symbols").then(|| unpack_limit(matches));
     let describe = |path: &PathBuf| {
         let name = path.display().to_string();
@@ -296,7 +489,8 @@ fn inspect(matches: &ArgMatches) -> io::Result<bool> {
     } else {
         descriptions.iter().try_for_each(print_description)?;
     }
-    Ok(descriptions.iter().all(|description| description.result == ResultClass::Ok))
+    let all_done = descriptions.iter().all(|description| description.result == ResultClass::Ok);
+    Ok(if all_done { DONE } else { FAILED })
 }
 
 /// A small table, a line for each piece of device code.
@@ -347,7 +541,7 @@ fn print_description(description: &input::Description) -> io::Result<()> {
     Ok(())
 }
 
-fn doctor(matches: &ArgMatches) -> io::Result<bool> {
+fn doctor(matches: &ArgMatches) -> io::Result<u8> {
     let environment = SearchEnvironment::of_process();
     let search = nvjitlink::find(None::<&Path>, &environment);
     let found = search.found.as_ref().ok();
@@ -399,7 +593,7 @@ fn doctor(matches: &ArgMatches) -> io::Result<bool> {
             Err(error) => writeln!(io::stdout(), "links by nothing: {}", beginning(&error.to_string()))?,
         }
     }
-    Ok(choice.is_ok())
+    Ok(status_of(&choice))
 }
 
 /// Who would link what either backend can, and why.
@@ -428,6 +622,20 @@ fn choice(
 fn beginning(text: &str) -> &str {
     let line = text.lines().next().unwrap_or_default();
     line.split_once("; tried").map_or(line, |(beginning, _)| beginning)
+}
+
+/// What is wrong whatever the inputs and the libraries are is wrong usage.
+fn status_of<T>(done: &Result<T>) -> u8 {
+    match result_of(done) {
+        ResultClass::Ok => DONE,
+        ResultClass::UnknownOption
+        | ResultClass::BadOptionValue
+        | ResultClass::IncompatibleOptions
+        | ResultClass::MissingArch
+        | ResultClass::BadArch
+        | ResultClass::NoInputs => WRONG_USAGE,
+        _ => FAILED,
+    }
 }
 
 fn result_of<T>(done: &Result<T>) -> ResultClass {

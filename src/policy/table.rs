@@ -202,19 +202,24 @@ pub fn parse_flag(flag: &str) -> Option<(&'static OptionRow, Option<&str>)> {
 /// The flag that was probably meant, for one that is none.
 pub fn nearest_flag(flag: &str) -> Option<String> {
     // What people know from nvcc and ptxas.
-    const KNOWN_ELSEWHERE: [(&str, &str); 7] = [
+    const KNOWN_ELSEWHERE: [(&str, &str); 12] = [
         ("-G", "-g"),
+        ("-device-debug", "-g"),
+        ("-dlink-time-opt", "-lto"),
         ("-fmad", "-fma="),
+        ("-generate-line-info", "-lineinfo"),
         ("-gpu-architecture", "-arch="),
         ("-gpu-name", "-arch="),
-        ("-rdc", "-r"),
-        ("-v", "-verbose"),
         ("-maxregcount", "-maxrregcount="),
+        ("-ptxas-options", "-Xptxas="),
+        ("-rdc", "-r"),
+        ("-relocatable-device-code", "-r"),
+        ("-v", "-verbose"),
     ];
     let name = format!("-{}", flag.trim_start_matches('-').split(['=', ' ']).next().unwrap_or_default());
     let elsewhere = KNOWN_ELSEWHERE.iter().find(|(known, _)| *known == name).map(|(_, meant)| (*meant).to_owned());
     let distance = |row: &OptionRow| strsim::damerau_levenshtein(&name, row.spelling.trim_end_matches('='));
-    let is_slip = |slips: usize| slips <= 1 && name.len() > 3 || slips == 2 && name.len() > 7;
+    let is_slip = |slips: usize| slips == 0 || slips == 1 && name.len() > 3 || slips == 2 && name.len() > 6;
     let nearest = || OPTIONS.iter().min_by_key(|row| distance(row)).filter(|row| is_slip(distance(row)));
     elsewhere.or_else(|| nearest().map(|row| row.spelling.to_owned()))
 }
@@ -253,6 +258,11 @@ mod tests {
             ("-kernel-used=k", "-kernels-used="),
             ("--lto", "-lto"),
             ("-fmad=false", "-fma="),
+            ("-linefo", "-lineinfo"),
+            ("--generate-line-info", "-lineinfo"),
+            ("--relocatable-device-code=true", "-r"),
+            ("--g", "-g"),
+            ("--r", "-r"),
         ] {
             assert_eq!(nearest_flag(slip).as_deref(), Some(meant), "{slip}");
         }

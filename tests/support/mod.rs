@@ -121,12 +121,22 @@ pub fn steps(folder: &Path) -> Command {
     command
 }
 
-/// The one JSON object that the tool prints, whether it succeeds or not, and its exit status, which must be 0 or 1.
+/// The exit status of the tool for a result: wrong usage is what no other input or library would mend.
+pub fn exit_status_of(result: &str) -> i32 {
+    match result {
+        "ok" => 0,
+        "unknown_option" | "bad_option_value" | "incompatible_options" | "missing_arch" | "bad_arch" | "no_inputs" => 2,
+        _ => 1,
+    }
+}
+
+/// The one JSON object that the tool prints, whether it succeeds or not, and its exit status, which
+/// must be 0, 1 or 2.
 pub fn json(command: &mut Command) -> (serde_json::Value, i32) {
     let output = command.output().unwrap();
     let status = output.status.code();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(status, Some(0 | 1)), "{command:?}: {}\n{stderr}", output.status);
+    assert!(matches!(status, Some(0..=2)), "{command:?}: {}\n{stderr}", output.status);
     let json = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{command:?}: {error}\n{stderr}"));
     (json, status.unwrap())
 }

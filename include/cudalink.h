@@ -342,7 +342,7 @@ typedef struct cl_linker_options {
    */
   cl_tristate nvvm_latest;
   /**
-   * Do not use nvJitLink's own cache. nvJitLink 12.5. (`-no-cache`)
+   * Do not use nvJitLink's own cache; before there is none, and nothing to do. nvJitLink 12.5. (`-no-cache`)
    */
   cl_tristate no_cache;
   /**

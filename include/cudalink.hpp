@@ -228,7 +228,7 @@ class options {
   /** Use the newest NVVM for every architecture. nvJitLink 13.5. (`-nvvm-latest`) */
   options &nvvm_latest(tristate on = true) { return set(raw_.nvvm_latest, in_c(on)); }
 
-  /** Do not use nvJitLink's own cache. nvJitLink 12.5. (`-no-cache`) */
+  /** Do not use nvJitLink's own cache; before there is none, and nothing to do. nvJitLink 12.5. (`-no-cache`) */
   options &no_cache(tristate on = true) { return set(raw_.no_cache, in_c(on)); }
 
   /** Documented by NVIDIA since 12.6 and accepted by no nvJitLink up to 13.5. (`-device-stack-protector`) */

@@ -45,6 +45,24 @@ fn lto_without_any_ltoir_is_dropped_and_the_link_goes_on() {
     }
 }
 
+#[test]
+fn no_cache_is_dropped_where_there_is_no_cache() {
+    for version in support::NVJITLINKS {
+        let mut command = cudalink();
+        command.args(["link", "--json", "-arch=sm_80", "-no-cache", "-o", "/dev/null", "--library"]).arg(nvjitlink(version));
+        let (report, _) = support::json(command.arg(fixture("12.0/kernel.ptx")).arg(fixture("12.0/helper.ptx")));
+        assert_eq!(report["result"], "ok", "{version}: {report}");
+        let is_before_12_5 = ["12.0.140", "12.4.127"].contains(&version);
+        let dropped = decision(&report, "is_so_anyway");
+        assert_eq!(dropped.is_some(), is_before_12_5, "{version}: {report}");
+        assert_eq!(report["plan"]["options"].as_array().unwrap().contains(&json!("-no-cache")), !is_before_12_5, "{version}: {report}");
+        if let Some(dropped) = dropped {
+            assert_eq!((&dropped["option"], &dropped["action"]), (&json!("-no-cache"), &json!("dropped")));
+            assert!(dropped["reason"].as_str().unwrap().contains("12.5"), "{dropped}");
+        }
+    }
+}
+
 // numba-cuda #696: -lto was decided before the inputs were known.
 #[test]
 fn a_debug_kernel_links_with_ltoir_from_a_file() {

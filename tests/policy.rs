@@ -140,7 +140,6 @@ proptest! {
 fn an_option_is_refused_where_the_version_lacks_it() {
     for (flag, lacks, has) in [
         ("-r", (12, 9), (13, 0)),
-        ("-no-cache", (12, 4), (12, 5)),
         ("-split-compile=2", (12, 2), (12, 3)),
         ("-Ofc=max", (12, 4), (12, 5)),
         ("-Ofc=min", (12, 8), (12, 9)),
@@ -276,7 +275,7 @@ fn nvjitlink_links_where_it_can_and_the_driver_where_only_it_can() {
         (Auto, "", ptx, none, none, "library_not_found", false),
         // What this nvJitLink cannot do and the driver can.
         (Auto, "-O1", ptx, v13_5, v12_0, "driver", true),
-        (Auto, "-no-cache", ptx, v12_0, v12_0, "unsupported_option", false),
+        (Auto, "-Ofc=max", ptx, v12_0, v12_0, "unsupported_option", false),
         (Auto, "", new, v12_9, v13_5, "driver", true),
         (Auto, "", new, v12_9, v12_9, "input_too_new", false),
         (Auto, "-split-compile=2", ptx, v12_0, v13_5, "unsupported_option", false),

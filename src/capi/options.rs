@@ -117,7 +117,7 @@ pub struct cl_linker_options {
     pub optimize_unused_variables: cl_tristate,
     /// Use the newest NVVM for every architecture. nvJitLink 13.5. (`-nvvm-latest`)
     pub nvvm_latest: cl_tristate,
-    /// Do not use nvJitLink's own cache. nvJitLink 12.5. (`-no-cache`)
+    /// Do not use nvJitLink's own cache; before there is none, and nothing to do. nvJitLink 12.5. (`-no-cache`)
     pub no_cache: cl_tristate,
     /// Documented by NVIDIA since 12.6 and accepted by no nvJitLink up to 13.5. (`-device-stack-protector`)
     pub device_stack_protector: cl_tristate,

@@ -207,11 +207,11 @@ impl<'a> Request<'a> {
             if flags.is_empty() {
                 continue;
             }
-            rules::option_is_known(row, value, library)?;
-            if let Some(decision) = rules::names_to_keep(self, row, library) {
+            if let Some(decision) = rules::is_so_anyway(row, library).or_else(|| rules::names_to_keep(self, row, library)) {
                 decisions.push(decision);
                 continue;
             }
+            rules::option_is_known(row, value, library)?;
             options.extend(flags);
             decisions.extend(self.symbols.used().decisions(row.id, self.symbols.some_are_unknown()));
             decisions.extend(rules::needs_lto(row, self.lto));

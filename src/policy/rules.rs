@@ -62,6 +62,13 @@ pub fn option_is_known(row: &OptionRow, value: &Value, library: &LibraryFacts) -
     }
 }
 
+/// What is asked for is so without the option: before 12.5 there is neither a cache nor its option.
+pub fn is_so_anyway(row: &OptionRow, library: &LibraryFacts) -> Option<Decision> {
+    let since = row.since.filter(|since| row.id == OptionId::NoCache && known_version(library) < *since)?;
+    let reason = format!("nvJitLink has a cache from {since} on, and {} has none", library.describe());
+    Some(Decision { rule: "is_so_anyway", option: row.spelling.to_owned(), action: Action::Dropped, reason })
+}
+
 /// An option that works on LTO-IR only is accepted without it, and does nothing.
 pub fn needs_lto(row: &OptionRow, lto: bool) -> Option<Decision> {
     let reason = format!("it has an effect with {} only, which is not on", row.needs?.row().spelling);

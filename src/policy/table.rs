@@ -134,7 +134,7 @@ pub const OPTIONS: &[OptionRow] = &[
     row(Id::SplitCompile, "split_compile", "-split-compile=", Integer(0, MANY), V12_3, None, "12.3", "threads of one link; 0 for all processors"),
     OptionRow { needs: Some(Id::Lto), ..row(Id::SplitCompileExtended, "split_compile_extended", "-split-compile-extended=", Integer(0, MANY), V12_3, None, "12.3", "the same, more aggressive, with LTO only") },
     OptionRow { needs: Some(Id::Lto), ..row(Id::JumpTableDensity, "jump_table_density", "-jump-table-density=", Integer(0, 101), V12_3, None, "12.3", "percent of cases that make a switch a jump table, with LTO only") },
-    row(Id::NoCache, "no_cache", "-no-cache", Switch, V12_5, None, "12.5", "do not use nvJitLink's own cache"),
+    row(Id::NoCache, "no_cache", "-no-cache", Switch, V12_5, None, "12.5", "do not use nvJitLink's own cache; before 12.5 there is none"),
     row(Id::DeviceStackProtector, "device_stack_protector", "-device-stack-protector", Switch, None, None, "12.6", "enable stack canaries; documented, and accepted by no release up to 13.5"),
     row(Id::Time, "time", "-time", Switch, V12_0, None, "12.0", "put timings into the info log"),
     row(Id::Verbose, "verbose", "-verbose", Switch, V12_0, Some(CU_JIT_LOG_VERBOSE), "12.0", "put more into the info log"),

@@ -151,7 +151,7 @@ def test_k15_the_backend(monkeypatch):
 
 
 @pytest.mark.parametrize(("release", "options", "needed"), [
-    ("12.9.86", {"relocatable": True}, "13.0"), ("12.0.140", {"no_cache": True}, "12.5"), ("12.4.127", {"fast_compile": "max"}, "12.5"),
+    ("12.9.86", {"relocatable": True}, "13.0"), ("12.4.127", {"fast_compile": "max"}, "12.5"),
     ("13.0.88", {"output": "ltoir"}, "13.4"),
 ], ids=str)
 def test_k16_a_version_guard_names_both(release, options, needed):

@@ -87,7 +87,7 @@ fn each_output_kind_is_got_by_its_own_getter() {
 #[test]
 fn options_have_one_order_and_lto_is_last() {
     let given = ["-dlto", "-verbose", "-Xptxas=-v", "-lineinfo", "-Xptxas=-w", "-ftz=1", "-O3", "-arch=sm_80", "-maxrregcount=32"];
-    let expected = "Create 1 -arch=sm_80 -O3 -lineinfo -maxrregcount=32 -ftz=true -Xptxas=-v -Xptxas=-w -verbose -lto";
+    let expected = "Create 1 -arch=sm_80 -O3 -lineinfo -maxrregcount=32 -ftz=1 -Xptxas=-v -Xptxas=-w -verbose -lto";
     let mut reversed = given;
     reversed.reverse();
     // The order within a list is the caller's.

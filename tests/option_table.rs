@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 
 use cudalink::policy::table::{OPTIONS, OptionId, OptionRow, ValueType};
 use cudalink::policy::{Version, targets_of};
-use support::{NVJITLINKS, nvjitlink, root};
+use cudalink::{LinkOptions, Linker};
+use support::{NVJITLINKS, fixture, nvjitlink, root};
 
 /// The last patch of each minor release, and the others that the facts of the table were measured on.
 const ALL_RELEASES: [&str; 18] = [
@@ -50,6 +51,7 @@ fn flags(version: Version) -> Vec<(&'static OptionRow, String, bool)> {
             ValueType::Bool => vec!["true".into(), "false".into()],
             ValueType::Integer(least, most) => vec![least.to_string(), 2.to_string(), most.min(101).to_string()],
             ValueType::Choice(choices) => choices.iter().map(|choice| choice.to_string()).collect(),
+            ValueType::List if row.id == OptionId::NvvmOptions => vec!["-opt=0".into(), "-opt=3".into()],
             ValueType::List => vec!["-v".into()],
             ValueType::Names | ValueType::Arch => vec!["kernel".into()],
         };
@@ -109,6 +111,39 @@ fn check_architectures(release: &str) {
     }
 }
 
+fn link(release: &str, flag: &str, files: [&str; 2]) -> Vec<u8> {
+    let mut options = LinkOptions::default();
+    options.library_path = Some(nvjitlink(release));
+    ["-arch=sm_80", flag].into_iter().try_for_each(|flag| options.set_flag(flag)).unwrap();
+    let kind = options.output();
+    let mut linker = Linker::new(options);
+    files.iter().try_for_each(|file| linker.add_file(None, &fixture(file))).unwrap();
+    linker.complete().unwrap_or_else(|error| panic!("{flag} on {release}, {files:?}: {error}"));
+    linker.output(kind).unwrap().bytes().to_vec()
+}
+
+fn check_values_with_ltoir(release: &str) {
+    let version = version_of(release);
+    // See `rules::relocatable_lto`.
+    let fails = |row: &OptionRow| row.id == OptionId::Relocatable && version < Version::new(13, 3);
+    for (row, flag, _) in flags(version).into_iter().filter(|(row, _, has)| *has && !fails(row)) {
+        link(release, &flag, ["12.0/kernel.ltoir", "12.0/helper.ltoir"]);
+        if row.id != OptionId::Ptx {
+            link(release, &flag, ["12.0/kernel.ptx", "12.0/helper.ltoir"]);
+        }
+    }
+    let at_level = |level: &str| link(release, level, ["12.0/kernel.ltoir", "12.0/helper.ltoir"]);
+    assert_ne!(at_level("-O0"), at_level("-O3"), "{release}: the level does nothing");
+}
+
+// Creating a handle with a value does not tell: a release may accept the value there and fail in the link.
+#[test]
+fn each_value_that_a_release_accepts_links_ltoir_there() {
+    for release in NVJITLINKS {
+        check_values_with_ltoir(release);
+    }
+}
+
 #[test]
 fn the_tables_are_what_five_releases_do() {
     for release in NVJITLINKS {
@@ -123,6 +158,7 @@ fn the_tables_are_what_every_release_does() {
     for release in ALL_RELEASES {
         check_options(release);
         check_architectures(release);
+        check_values_with_ltoir(release);
         println!("{release}: as the tables say");
     }
 }

@@ -7,7 +7,7 @@ use std::fs;
 use cudalink::input::Input;
 use cudalink::options::Backend;
 use cudalink::policy::table::{OPTIONS, ValueType, parse_flag};
-use cudalink::policy::{Action, LibraryFacts, LinkBy, Plan, Request, Version, choose, newer_than_driver};
+use cudalink::policy::{Action, Decision, LibraryFacts, LinkBy, Plan, Request, Version, choose, newer_than_driver};
 use cudalink::{Error, LinkOptions, Result, ResultClass};
 use proptest::prelude::*;
 use serde_json::json;
@@ -90,7 +90,7 @@ fn class_of(flags: &[&str], inputs: &[&str], version: (u32, u32)) -> ResultClass
 fn flags() -> Vec<String> {
     let value = |value_type| match value_type {
         ValueType::Switch => "",
-        ValueType::Bool => "true",
+        ValueType::Bool => "1",
         ValueType::Integer(..) => "2",
         ValueType::Choice(choices) => choices[0],
         ValueType::Arch => "sm_80",
@@ -126,8 +126,9 @@ proptest! {
                 for option in &options {
                     let (row, _) = parse_flag(option).unwrap();
                     prop_assert!(row.since.is_some_and(|since| since <= at), "{option} on {at}");
-                    let was_asked = asked.contains(&option.as_str()) || plan.decisions.iter().any(|decision| decision.option == *option);
-                    prop_assert!(was_asked || option == "-lto", "{option} came from nowhere");
+                    let is_told = |decision: &Decision| decision.option == *option || decision.reason.contains(option.as_str());
+                    let was_asked = asked.contains(&option.as_str());
+                    prop_assert!(was_asked || plan.decisions.iter().any(is_told) || option == "-lto", "{option} came from nowhere");
                 }
                 prop_assert!(options.iter().position(|option| option == "-lto").is_none_or(|at| at + 1 == options.len()));
                 prop_assert!(plan.decisions.iter().all(|decision| !decision.reason.is_empty() && !decision.rule.is_empty()));

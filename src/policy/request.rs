@@ -212,7 +212,13 @@ impl<'a> Request<'a> {
                 continue;
             }
             rules::option_is_known(row, value, library)?;
-            options.extend(flags);
+            match rules::optimization_with_lto(row, value, self.lto, library) {
+                Some((flags, decision)) => {
+                    options.extend(flags);
+                    decisions.push(decision);
+                }
+                None => options.extend(flags),
+            }
             decisions.extend(self.symbols.used().decisions(row.id, self.symbols.some_are_unknown()));
             decisions.extend(rules::needs_lto(row, self.lto));
         }

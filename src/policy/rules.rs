@@ -62,6 +62,20 @@ pub fn option_is_known(row: &OptionRow, value: &Value, library: &LibraryFacts) -
     }
 }
 
+/// `-O` in a link with `-lto`: before 12.3 libnvvm refuses it, and takes the same level under its own
+/// name, as ptxas does (measured: each level, alone and beside PTX).
+pub fn optimization_with_lto(row: &OptionRow, value: &Value, lto: bool, library: &LibraryFacts) -> Option<(Vec<String>, Decision)> {
+    const PASSED_ON_SINCE: Version = Version::new(12, 3);
+    let Value::Choice(level) = value else { return None };
+    if row.id != OptionId::Optimization || !lto || known_version(library) >= PASSED_ON_SINCE {
+        return None;
+    }
+    let flags = vec![format!("-Xnvvm=-opt={level}"), format!("-Xptxas=-O{level}")];
+    let reason = format!("nvJitLink before {PASSED_ON_SINCE} fails over it in a link with -lto, so it is given as {}", flags.join(" "));
+    let decision = Decision { rule: "optimization_with_lto", option: format!("-O{level}"), action: Action::Changed, reason };
+    Some((flags, decision))
+}
+
 /// What is asked for is so without the option: before 12.5 there is neither a cache nor its option.
 pub fn is_so_anyway(row: &OptionRow, library: &LibraryFacts) -> Option<Decision> {
     let since = row.since.filter(|since| row.id == OptionId::NoCache && known_version(library) < *since)?;

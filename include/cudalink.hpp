@@ -396,9 +396,12 @@ struct library_info {
 /** What a function throws that has a `try_` form: the class, the sentence and the findings of one failure. It owns all of them. */
 class error : public std::runtime_error {
  public:
-  /** what() will be the name of `result`, ": ", and `message`. */
+  /**
+   * what() will be the name of `result`, ": ", and `message`; and a line "hint: ..." if the one of
+   * `diagnostics` that says the message has a hint.
+   */
   error(cl_result result, const std::string &message, std::vector<diagnostic> diagnostics)
-      : std::runtime_error(std::string(cl_result_string(result)) + ": " + message),
+      : std::runtime_error(std::string(cl_result_string(result)) + ": " + message + hint_line(message, diagnostics)),
         result_(result),
         details_(std::make_shared<const details>(details{message, std::move(diagnostics)})) {}
 
@@ -406,8 +409,9 @@ class error : public std::runtime_error {
   cl_result result() const noexcept { return result_; }
 
   /**
-   * What was found and what is needed, in a sentence; what() is the same after the name of the class. Where C has no sentence for the
-   * failure, as for a getter, it is the name of the C function that failed, whose text in cudalink.h says what the class means there.
+   * What was found and what is needed, in a sentence; what() is the same between the name of the class and the hint. Where C has no
+   * sentence for the failure, as for a getter, it is the name of the C function that failed, whose text in cudalink.h says what the
+   * class means there.
    */
   const std::string &message() const noexcept { return details_->message; }
 
@@ -419,6 +423,13 @@ class error : public std::runtime_error {
     std::string message;
     std::vector<diagnostic> diagnostics;
   };
+
+  static std::string hint_line(const std::string &message, const std::vector<diagnostic> &diagnostics) {
+    for (const diagnostic &finding : diagnostics) {
+      if (finding.message == message && !finding.hint.empty()) return "\nhint: " + finding.hint;
+    }
+    return {};
+  }
 
   cl_result result_;
   // Shared, since copying an exception must not throw.

@@ -11,7 +11,7 @@ def main(arch: str, output: str, *inputs: str) -> int:
                 linker.add(path)
             linked = linker.link()
     except cudalink.CudalinkError as error:
-        print("%s: %s" % (error.result, error), *getattr(error, "__notes__", []), sep="\n  ", file=sys.stderr)
+        print("%s: %s" % (error.result, error), file=sys.stderr)
         return 1
     with open(output, "wb") as file:
         file.write(linked.cubin)

@@ -118,6 +118,10 @@ static void each_call_throws_its_own(const cl::options &options, const std::file
   cl::linker unresolved(options);
   const cl::error symbol = thrown([&] { unresolved.add_file(folder / "kernel.ptx").complete(); });
   CHECK(symbol.result() == CL_RESULT_UNRESOLVED_SYMBOL && contains(symbol.diagnostics().at(0).symbol, "helper"));
+  CHECK(symbol.what() == "unresolved_symbol: " + symbol.message() + "\nhint: " + symbol.diagnostics().at(0).hint);
+  // What it refuses now is another matter than what the hint is about.
+  const cl::error failed = thrown([&] { unresolved.complete(); });
+  CHECK(failed.diagnostics().size() == 1 && failed.what() == "invalid_state: " + failed.message());
 
   CHECK(thrown([&] { cl::linker(options).add_file("no/such/file"); }).result() == CL_RESULT_FILE_NOT_FOUND);
   CHECK(thrown([&] { cl::linker(options).add(std::string()); }).result() == CL_RESULT_EMPTY_INPUT);

@@ -7,7 +7,8 @@
 """
 from pathlib import Path as _Path
 
-from ._cudalink import Linker, Output, describe, library_version, query_library
+from . import _cudalink
+from ._cudalink import Linker, Output, describe, query_library
 from ._types import (
     ArgumentError,
     CudalinkError,
@@ -25,11 +26,11 @@ from ._types import (
     StateError,
 )
 
-__version__ = library_version()
+__version__ = _cudalink.library_version()
 __all__ = [
     "ArgumentError", "CudalinkError", "Diagnostic", "InputError", "InputFileError", "InputFileNotFoundError", "InternalError",
     "LibraryError", "LibraryInfo", "LinkError", "Linker", "Logs", "OptionError", "OutOfMemoryError", "Output", "StateError",
-    "describe", "get_cmake_dir", "get_include", "get_library_dir", "query_library",
+    "__version__", "describe", "get_cmake_dir", "get_include", "get_library_dir", "query_library",
 ]
 
 _FOLDER = _Path(__file__).resolve().parent

@@ -7,6 +7,8 @@ from typing_extensions import Buffer
 
 from ._types import Diagnostic, LibraryInfo, Logs
 
+__all__ = ["Linker", "Output", "describe", "library_version", "query_library"]
+
 _Kind = Literal["auto", "cubin", "ptx", "ltoir", "fatbin", "object", "library"]
 _OutputKind = Literal["cubin", "ptx", "ltoir"]
 _Texts = str | Iterable[str] | None

@@ -15,6 +15,8 @@ from cudalink.capi cimport *
 
 from cudalink._types import CudalinkError, Diagnostic, LibraryInfo, Logs, error_class
 
+__all__ = ["Linker", "Output", "describe", "library_version", "query_library"]
+
 BACKENDS = {None: CL_BACKEND_AUTO, "auto": CL_BACKEND_AUTO, "nvjitlink": CL_BACKEND_NVJITLINK, "driver": CL_BACKEND_DRIVER}
 OUTPUTS = {"cubin": CL_OUTPUT_CUBIN, "ptx": CL_OUTPUT_PTX, "ltoir": CL_OUTPUT_LTOIR}
 OPTIMIZATIONS = {None: CL_OPTIMIZATION_UNSET, 0: CL_OPTIMIZATION_O0, 1: CL_OPTIMIZATION_O1, 2: CL_OPTIMIZATION_O2, 3: CL_OPTIMIZATION_O3}

@@ -4,6 +4,10 @@ from __future__ import annotations
 import errno
 from typing import NamedTuple
 
+__all__ = [
+    "ArgumentError", "CudalinkError", "Diagnostic", "InputError", "InputFileError", "InputFileNotFoundError", "InternalError",
+    "LibraryError", "LibraryInfo", "LinkError", "Logs", "OptionError", "OutOfMemoryError", "StateError", "error_class",
+]
 
 class Diagnostic(NamedTuple):
     """One finding about a link; the fields are those of `cl_diagnostic`."""
@@ -41,7 +45,8 @@ class LibraryInfo(NamedTuple):
 class CudalinkError(Exception):
     """What cudalink refused or could not do.
 
-    `result` is the class of the mistake, such as "missing_arch", and `code` its number; `diagnostics` and `logs` are the linker's.
+    `result` is the class of the mistake, such as "missing_arch", and `code` its number; `message` is a sentence, and the text of the
+    exception is that with a hint in a line of its own, if there is one; `diagnostics` and `logs` are the linker's.
     """
 
     def __init__(self, message: str, result: str, code: int, diagnostics: tuple[Diagnostic, ...] = (), logs: Logs = Logs()) -> None:
@@ -51,11 +56,11 @@ class CudalinkError(Exception):
         self.code = code
         self.diagnostics = diagnostics
         self.logs = logs
-        if diagnostics and diagnostics[-1].hint:
-            self.add_note("hint: " + diagnostics[-1].hint)
 
     def __str__(self) -> str:
-        return self.message
+        # A call that is refused after a failure tells the findings of that, and not its hint.
+        hints = ["\nhint: " + found.hint for found in self.diagnostics if found.hint and found.message == self.message]
+        return self.message + "".join(hints[:1])
 
 
 class ArgumentError(CudalinkError, ValueError):

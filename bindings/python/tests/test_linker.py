@@ -133,9 +133,21 @@ def test_an_error_of_the_library_has_its_class(result, kind, builtin, call):
         call()
     error = caught.value
     assert (error.result, type(error)) == (result, kind) and isinstance(error, builtin)
-    assert str(error) == error.message != "" and error.code > 0
+    assert str(error).startswith(error.message) and error.message and error.code > 0
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), again.result, again.diagnostics) == (kind, str(error), result, error.diagnostics)
+
+
+def test_the_text_of_an_error_has_its_hint_and_no_other_s():
+    with cudalink.Linker("sm_80") as linker:
+        linker.add(PAIR[0])
+        with pytest.raises(cudalink.LinkError) as caught:
+            linker.link()
+        error = caught.value
+        assert error.diagnostics[0].hint and str(error) == error.message + "\nhint: " + error.diagnostics[0].hint
+        with pytest.raises(cudalink.StateError) as caught:
+            linker.link()
+        assert caught.value.diagnostics == error.diagnostics and str(caught.value) == caught.value.message
 
 
 def test_a_diagnostic_has_what_the_library_found():

@@ -8,6 +8,7 @@ import sysconfig
 from pathlib import Path
 
 import cudalink
+import cudalink.compat
 from conftest import ROOT
 
 PACKAGE = Path(cudalink.__file__).parent
@@ -72,6 +73,15 @@ def test_a_c_program_links_with_what_the_wheel_holds(tmp_path):
 def test_import_starts_and_opens_nothing():
     script = "import sys, cudalink; print('nvJitLink' in open('/proc/self/maps').read(), 'cuda.core' in sys.modules, 'numpy' in sys.modules)"
     assert python("-c", script).split() == ["False"] * 3
+
+
+def test_all_public_names_are_in_all():
+    for module in (cudalink, cudalink.compat, cudalink._types, cudalink._cudalink):
+        assert [name for name in module.__all__ if not hasattr(module, name)] == []
+    assert {name for name in dir(cudalink) if not name.startswith("_")} == {*cudalink.__all__} - {"__version__"} | {"compat"}
+    for module in (cudalink.compat, cudalink._types):
+        own = {name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__}
+        assert {name for name in own if not name.startswith("_")} <= {*module.__all__}
 
 
 def test_the_stubs_say_what_the_module_has(tmp_path):

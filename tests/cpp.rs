@@ -5,7 +5,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{STRICT_CPP, compile_cpp, fixture, nvjitlink, root, run};
+use support::{STRICT_CPP, compile_cpp, fixture, nvjitlink, root, run, sanitizer_environment};
 
 const COMPILERS: [&str; 2] = ["g++", "clang++"];
 /// 2b is the name of C++23 that compilers knew before it was finished, and still know.
@@ -115,12 +115,11 @@ fn every_setter_sets_its_field_and_no_other() {
 #[test]
 fn sanitizers_find_nothing() {
     let flags = ["-std=c++17", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    let suppressions = format!("suppressions={}:print_suppressions=0", root().join("tests/c/lsan.supp").display());
     for units in [THROWING, NO_EXCEPTIONS, OPTIONS] {
         let (_folder, program) = compiled(units, "g++", &flags);
         let mut command = Command::new(program);
         command.arg(nvjitlink("13.5.37")).arg("13.5.37").arg(fixture("12.0"));
-        run(command.env("ASAN_OPTIONS", "detect_leaks=1").env("LSAN_OPTIONS", &suppressions));
+        run(command.envs(sanitizer_environment()));
     }
 }
 

@@ -506,7 +506,7 @@ typedef struct cl_diagnostic {
    */
   const char *backend_call;
   /**
-   * The backend's text, whole; NULL if none answered.
+   * The backend's text, whole; NULL if none answered. Findings of one answer share one text, and so this pointer.
    */
   const char *backend_text;
   /**

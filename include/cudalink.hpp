@@ -366,8 +366,8 @@ struct diagnostic {
   std::string hint;
   /** The backend's function that answered, such as "nvJitLinkComplete"; empty if none did. */
   std::string backend_call;
-  /** The backend's text, whole; empty if none answered. */
-  std::string backend_text;
+  /** The backend's text, whole, and shared by the findings of one answer; null if none answered. */
+  std::shared_ptr<const std::string> backend_text;
   /** The backend's own result, unchanged; its meaning depends on the library's version. 0 if none answered. */
   std::int32_t backend_code = 0;
   /** The line of the input's text that it is about, counted from 1; 0 if it is about none. */
@@ -608,6 +608,7 @@ class linker {
   [[nodiscard]] cl_result try_diagnostics(std::vector<diagnostic> &diagnostics_out) const noexcept {
     return detail::without_exceptions([&] {
       std::vector<diagnostic> all;
+      const char *last_text = nullptr;
       for (std::size_t index = 0; index < cl_linker_diagnostic_count(get()); index++) {
         cl_diagnostic raw = CL_DIAGNOSTIC_INIT;
         const cl_result result = cl_linker_get_diagnostic(get(), index, &raw);
@@ -620,7 +621,12 @@ class linker {
         one.message = detail::owned(raw.message);
         one.hint = detail::owned(raw.hint);
         one.backend_call = detail::owned(raw.backend_call);
-        one.backend_text = detail::owned(raw.backend_text);
+        if (raw.backend_text != nullptr && raw.backend_text == last_text) {
+          one.backend_text = all.back().backend_text;
+        } else if (raw.backend_text != nullptr) {
+          one.backend_text = std::make_shared<const std::string>(raw.backend_text);
+        }
+        last_text = raw.backend_text;
         one.backend_code = raw.backend_code;
         one.line = raw.line;
         all.push_back(std::move(one));

@@ -1,6 +1,7 @@
 //! What failed, on which input, what was found and what is needed, and the backend's own number and text.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
@@ -162,7 +163,7 @@ pub enum Severity {
 }
 
 /// What the library underneath answered, in its own words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct BackendAnswer {
     /// The function that answered, such as `nvJitLinkComplete`.
     pub call: &'static str,
@@ -189,8 +190,9 @@ pub struct Diagnostic {
     pub message: String,
     /// What the caller may do about it.
     pub hint: Option<String>,
-    /// What the library underneath said.
-    pub backend: Option<BackendAnswer>,
+    /// What the library underneath said, shared by all findings that are about that answer.
+    #[serde(skip)]
+    pub backend: Option<Arc<BackendAnswer>>,
 }
 
 impl Diagnostic {
@@ -211,6 +213,37 @@ impl Diagnostic {
             hint: None,
             backend: None,
         }
+    }
+}
+
+/// Findings for JSON. Of those that share an answer the last has its text, which may be as long as all
+/// of them; the others have null.
+pub struct Findings<'a>(pub &'a [Diagnostic]);
+
+impl Serialize for Findings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Finding<'a> {
+            #[serde(flatten)]
+            diagnostic: &'a Diagnostic,
+            backend: Option<Answer<'a>>,
+        }
+        #[derive(Serialize)]
+        struct Answer<'a> {
+            call: &'static str,
+            code: i32,
+            text: Option<&'a str>,
+        }
+        let mut next_answers = self.0.iter().skip(1).map(|next| next.backend.as_ref());
+        serializer.collect_seq(self.0.iter().map(|diagnostic| {
+            let next = next_answers.next().flatten();
+            let backend = diagnostic.backend.as_ref().map(|answer| Answer {
+                call: answer.call,
+                code: answer.code,
+                text: (!next.is_some_and(|next| Arc::ptr_eq(next, answer))).then_some(&answer.text),
+            });
+            Finding { diagnostic, backend }
+        }))
     }
 }
 
@@ -269,7 +302,7 @@ impl Error {
 
     /// Keeps what the library underneath answered.
     pub fn from_backend(mut self, answer: BackendAnswer) -> Self {
-        self.0.backend = Some(answer);
+        self.0.backend = Some(Arc::new(answer));
         self
     }
 

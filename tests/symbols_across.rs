@@ -236,6 +236,29 @@ fn an_unresolved_symbol_names_every_input_that_wants_it() {
 }
 
 #[test]
+fn unresolved_symbols_have_one_copy_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = 500;
+    let lines = |line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
+    let declared = lines(&|index| format!(".extern .func f{index}();\n"));
+    let called = lines(&|index| format!("call.uni f{index};\n"));
+    let caller = unit(folder.path(), "caller.ptx", &format!("{declared}.visible .entry kernel() {{\n{called}ret; }}"));
+    for release in RELEASES {
+        let report = link(release, &[], std::slice::from_ref(&caller));
+        let findings = report["diagnostics"].as_array().unwrap();
+        assert_eq!((&report["result"], findings.len()), (&"unresolved_symbol".into(), count), "{release}");
+        // Each has the answer, and the last one, which is the error, its text.
+        let (last, others) = findings.split_last().unwrap();
+        assert_eq!(last["backend"]["text"], report["logs"]["error"], "{release}");
+        for finding in others {
+            let backend = &finding["backend"];
+            assert!(backend["call"] == "nvJitLinkComplete" && backend["code"] == last["backend"]["code"], "{release}: {finding}");
+            assert!(backend["text"].is_null(), "{release}: {finding}");
+        }
+    }
+}
+
+#[test]
 fn kernels_that_are_required_come_out_or_are_an_error() {
     let inputs = ["12.0/kernel.ptx", "12.0/helper.ptx"].map(fixture);
     let ltoir = ["12.0/kernel.ltoir", "12.0/helper.ltoir"].map(fixture);

@@ -16,6 +16,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use cudalink::backend::driver::{Device, Driver};
 use cudalink::backend::library::{BACKEND_VARIABLE, FoundBy, LIBRARY_VARIABLE, SearchEnvironment};
 use cudalink::backend::nvjitlink::{self, NvJitLink};
+use cudalink::error::Findings;
 use cudalink::linker::asked_backend;
 use cudalink::options::{ArchiveMembers, Backend, DEFAULT_MAX_UNPACKED_BYTES};
 use cudalink::policy::choose;
@@ -650,7 +651,7 @@ fn report<T>(linker: &Linker, done: &Result<T>, plan: Option<Value>) -> Value {
     json!({
         "result": result_of(done),
         "message": message_of(done),
-        "diagnostics": diagnostics(linker, done),
+        "diagnostics": Findings(&diagnostics(linker, done)),
         "plan": plan,
     })
 }

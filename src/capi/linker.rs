@@ -3,6 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 use std::path::Path;
 use std::ptr;
+use std::sync::Arc;
 
 use super::boundary::{self, class_of, guard, guard_class, null};
 use super::options::{self, cl_linker_options, cl_output_kind, no_such};
@@ -67,7 +68,14 @@ struct CDiagnostic {
     symbol: Option<CString>,
     message: CString,
     hint: Option<CString>,
-    backend: Option<(CString, i32, CString)>,
+    backend: Option<Arc<CAnswer>>,
+}
+
+/// An answer in C strings, one for all diagnostics that are about it.
+struct CAnswer {
+    of: Arc<BackendAnswer>,
+    call: CString,
+    text: CString,
 }
 
 /// One finding about a link. The strings belong to the linker and live until it is destroyed.
@@ -90,7 +98,7 @@ pub struct cl_diagnostic {
     pub hint: *const c_char,
     /// The backend's function that answered, such as "nvJitLinkComplete"; NULL if none did.
     pub backend_call: *const c_char,
-    /// The backend's text, whole; NULL if none answered.
+    /// The backend's text, whole; NULL if none answered. Findings of one answer share one text, and so this pointer.
     pub backend_text: *const c_char,
     /// The backend's own result, unchanged; its meaning depends on the library's version. 0 if none answered.
     pub backend_code: i32,
@@ -113,14 +121,20 @@ impl cl_linker {
     /// Makes C strings of the diagnostics that came since the last call. Those handed out stay where they are.
     fn keep_diagnostics(&mut self) {
         let new = self.linker.diagnostics().get(self.diagnostics.len()..).unwrap_or_default();
-        self.diagnostics.extend(new.iter().map(CDiagnostic::new));
+        for diagnostic in new {
+            let last = self.diagnostics.last().and_then(|last| last.backend.as_ref());
+            let backend = diagnostic.backend.as_ref().map(|answer| match last {
+                Some(last) if Arc::ptr_eq(&last.of, answer) => last.clone(),
+                _ => Arc::new(CAnswer { of: answer.clone(), call: c_string(answer.call), text: c_string(&answer.text) }),
+            });
+            self.diagnostics.push(CDiagnostic::new(diagnostic, backend));
+        }
     }
 }
 
 impl CDiagnostic {
-    fn new(diagnostic: &Diagnostic) -> Self {
+    fn new(diagnostic: &Diagnostic, backend: Option<Arc<CAnswer>>) -> Self {
         let optional = |text: &Option<String>| text.as_deref().map(c_string);
-        let backend = |answer: &BackendAnswer| (c_string(answer.call), answer.code, c_string(&answer.text));
         Self {
             severity: match diagnostic.severity {
                 Severity::Error => CL_SEVERITY_ERROR,
@@ -132,7 +146,7 @@ impl CDiagnostic {
             symbol: optional(&diagnostic.symbol),
             message: c_string(&diagnostic.message),
             hint: optional(&diagnostic.hint),
-            backend: diagnostic.backend.as_ref().map(backend),
+            backend,
         }
     }
 
@@ -147,9 +161,9 @@ impl CDiagnostic {
             symbol: optional(&self.symbol),
             message: self.message.as_ptr(),
             hint: optional(&self.hint),
-            backend_call: backend.map_or(ptr::null(), |(call, _, _)| call.as_ptr()),
-            backend_text: backend.map_or(ptr::null(), |(_, _, text)| text.as_ptr()),
-            backend_code: backend.map_or(0, |(_, code, _)| *code),
+            backend_call: backend.map_or(ptr::null(), |answer| answer.call.as_ptr()),
+            backend_text: backend.map_or(ptr::null(), |answer| answer.text.as_ptr()),
+            backend_code: backend.map_or(0, |answer| answer.of.code),
             line: self.line,
         }
     }

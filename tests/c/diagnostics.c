@@ -49,6 +49,22 @@ static void of_an_input(const char *library) {
   cl_linker_destroy(linker);
 }
 
+static void of_one_answer(const char *library) {
+  static const char calls[] =
+      ".version 8.0\n.target sm_80\n.address_size 64\n.extern .func f();\n.extern .func g();\n"
+      ".visible .entry kernel() { call.uni f; call.uni g; ret; }";
+  cl_linker *linker = new_linker(library);
+  cl_diagnostic one = CL_DIAGNOSTIC_INIT, other = CL_DIAGNOSTIC_INIT;
+  CHECK_RESULT(OK, cl_linker_add(linker, CL_INPUT_PTX, calls, sizeof calls, "calls.ptx"));
+  CHECK_RESULT(UNRESOLVED_SYMBOL, cl_linker_complete(linker));
+  CHECK(cl_linker_diagnostic_count(linker) == 2);
+  CHECK_RESULT(OK, cl_linker_get_diagnostic(linker, 0, &one));
+  CHECK_RESULT(OK, cl_linker_get_diagnostic(linker, 1, &other));
+  CHECK(strcmp(one.symbol, other.symbol) != 0 && one.backend_code == other.backend_code);
+  CHECK(one.backend_text != NULL && one.backend_text == other.backend_text && one.backend_call == other.backend_call);
+  cl_linker_destroy(linker);
+}
+
 static void of_the_options(const char *library, const char *folder) {
   cl_linker_options options = CL_LINKER_OPTIONS_INIT;
   cl_linker *linker;
@@ -66,6 +82,7 @@ static void of_the_options(const char *library, const char *folder) {
 int main(int argc, char **argv) {
   CHECK(argc == 4);
   of_the_backend(argv[1]);
+  of_one_answer(argv[1]);
   of_an_input(argv[1]);
   of_the_options(argv[1], argv[3]);
   return 0;

@@ -100,7 +100,18 @@ static void an_error_owns_what_it_says(const cl::options &options) {
   const cl::diagnostic &finding = kept->diagnostics()[0];
   CHECK(finding.severity == cl::severity_level::error && finding.result == CL_RESULT_COMPILE_FAILED);
   CHECK(finding.input == "mistaken.ptx" && finding.line == 4 && finding.symbol.empty() && finding.message == kept->message());
-  CHECK(finding.backend_code != 0 && contains(finding.backend_call, "nvJitLink") && contains(finding.backend_text, "ptxas"));
+  CHECK(finding.backend_code != 0 && contains(finding.backend_call, "nvJitLink") && contains(*finding.backend_text, "ptxas"));
+}
+
+static void findings_of_one_answer_share_its_text(const cl::options &options) {
+  const std::string calls =
+      ".version 8.0\n.target sm_80\n.address_size 64\n.extern .func f();\n.extern .func g();\n"
+      ".visible .entry kernel() { call.uni f; call.uni g; ret; }";
+  cl::linker linker(options);
+  const cl::error error = thrown([&] { linker.add(calls).complete(); });
+  const std::vector<cl::diagnostic> &findings = error.diagnostics();
+  CHECK(error.result() == CL_RESULT_UNRESOLVED_SYMBOL && findings.size() == 2);
+  CHECK(findings[0].backend_text != nullptr && findings[0].backend_text == findings[1].backend_text);
 }
 
 static void each_call_throws_its_own(const cl::options &options, const std::filesystem::path &folder) {
@@ -179,6 +190,7 @@ int main(int argc, char **argv) {
   ptx_is_a_text(options, argv[3]);
   logs_and_plan(options, argv[3]);
   an_error_owns_what_it_says(options);
+  findings_of_one_answer_share_its_text(options);
   each_call_throws_its_own(options, argv[3]);
   a_linker_moves(options, argv[3]);
   queries(options, argv[1], argv[2]);

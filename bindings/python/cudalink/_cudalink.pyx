@@ -175,13 +175,19 @@ cdef class Texts:
 
 cdef tuple read_diagnostics(const cl_linker *linker):
     cdef cl_diagnostic found
+    # Findings of one answer share its text, which may be as long as all of them.
+    cdef const char *last_text = NULL
+    backend_text = None
     diagnostics = []
     for index in range(cl_linker_diagnostic_count(linker)):
         found = cl_diagnostic_init()
         if cl_linker_get_diagnostic(linker, index, &found) == CL_RESULT_OK:
+            if found.backend_text is not last_text:
+                last_text = found.backend_text
+                backend_text = text(last_text)
             diagnostics.append(Diagnostic(
                 "error" if found.severity == CL_SEVERITY_ERROR else "warning", text(cl_result_string(found.result)), text(found.input),
-                text(found.symbol), text(found.message), text(found.hint), text(found.backend_call), text(found.backend_text),
+                text(found.symbol), text(found.message), text(found.hint), text(found.backend_call), backend_text,
                 found.backend_code, found.line or None))
     return tuple(diagnostics)
 

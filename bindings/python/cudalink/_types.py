@@ -62,6 +62,9 @@ class CudalinkError(Exception):
         hints = ["\nhint: " + found.hint for found in self.diagnostics if found.hint and found.message == self.message]
         return self.message + "".join(hints[:1])
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.message!r}, {self.result!r})"
+
 
 class ArgumentError(CudalinkError, ValueError):
     """An argument that the C interface refused."""

@@ -157,6 +157,16 @@ def test_a_diagnostic_has_what_the_library_found():
     assert "the kernel" in found.message
 
 
+def test_findings_of_one_answer_share_its_text():
+    calls = b".version 8.0\n.target sm_80\n.address_size 64\n.extern .func f();\n.extern .func g();\n"
+    error = refused("unresolved_symbol", [calls + b".visible .entry kernel() { call.uni f; call.uni g; ret; }"])
+    one, other = error.diagnostics
+    assert one.symbol != other.symbol and one.backend_text and one.backend_text is other.backend_text
+    again = pickle.loads(pickle.dumps(error)).diagnostics
+    assert again[0].backend_text is again[1].backend_text
+    assert one.backend_text not in repr(error)
+
+
 def test_each_output_under_its_name():
     cubin, ptx, ltoir = link(LTO_PAIR), link(LTO_PAIR, output="ptx"), link(LTO_PAIR, output="ltoir")
     assert cubin.cubin is cubin.data and cubin.data.startswith(b"\x7fELF")

@@ -181,7 +181,8 @@ impl Driver {
     }
 
     fn error(&self, input: Option<&str>, answer: BackendAnswer) -> Error {
-        answer::error(&self.facts, input, answer.clone(), &self.name_of(answer.code))
+        let name = self.name_of(answer.code);
+        answer::error(&self.facts, input, answer, &name)
     }
 
     fn name_of(&self, code: Code) -> String {

@@ -622,7 +622,8 @@ typedef struct cl_library_info {
 #define CL_LOG_INFO 2
 
 /**
- * The plan as JSON: backend, library, options as they were passed, and each decision with its reason. Empty before `complete`.
+ * The plan as JSON: backend, library, options as they were passed, each decision with its reason, and
+ * of each image in the inputs what is used: of a fatbin that is one entry. Empty before `complete`.
  */
 #define CL_LOG_PLAN 3
 

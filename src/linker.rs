@@ -13,7 +13,7 @@ use crate::input::{Input, InputKind, members_beside};
 use crate::options::{Backend, LinkOptions, OutputKind};
 use crate::output::Output;
 use crate::policy::table::OptionId;
-use crate::policy::{self, Action, Decision, LinkBy, LinkSymbols, Plan, PlannedBackend, Request};
+use crate::policy::{self, Action, Decision, EntryRule, LinkBy, LinkSymbols, Plan, PlannedBackend, Request, Version};
 
 /// One link. `add` until everything is there, `complete` once, then read.
 ///
@@ -155,15 +155,12 @@ impl Linker {
         self.inputs.len()
     }
 
-    fn make_plan(&mut self) -> Result<(Plan, Job, LinkSymbols)> {
+    fn make_plan(&mut self) -> Result<Attempt> {
         let environment = SearchEnvironment::of_process();
         let (asked, by_variable) = asked_backend(&self.options, &environment)?;
         let (mut of_nvjitlink, mut of_driver) = (Vec::new(), Vec::new());
-        let chosen = policy::choose(
-            asked,
-            || self.attempt(LinkBy::Nvjitlink, &environment, &mut of_nvjitlink),
-            || self.attempt(LinkBy::Driver, &environment, &mut of_driver),
-        );
+        let chosen =
+            policy::choose(asked, || self.by_nvjitlink(&environment, &mut of_nvjitlink), || self.by_driver(&environment, &mut of_driver));
         let driver_counts = match &chosen {
             Ok(((plan, ..), _)) => plan.backend == PlannedBackend::Driver,
             Err(_) => asked == Backend::Driver,
@@ -177,47 +174,54 @@ impl Linker {
         Ok((plan, job, symbols))
     }
 
-    /// What one backend would do.
-    fn attempt(&self, by: LinkBy, environment: &SearchEnvironment, warnings: &mut Vec<Diagnostic>) -> Result<(Plan, Job, LinkSymbols)> {
+    /// What nvJitLink would do.
+    fn by_nvjitlink(&self, environment: &SearchEnvironment, warnings: &mut Vec<Diagnostic>) -> Result<Attempt> {
         let library_path = self.options.library_path.as_deref();
-        let named_library = library_path.or(environment.variable.as_deref().map(Path::new));
-        let unused_library = named_library.filter(|_| by == LinkBy::Driver).map(|path| Decision {
+        let mut requests = Requests::new(&self.options, &self.inputs);
+        // What no release links is refused without a library, and what is finished needs none.
+        let needs_library = match requests.of(None) {
+            Ok(request) => request.finished().is_none(),
+            Err(_) => requests.of(Some(policy::OLDEST)).is_ok(),
+        };
+        if !needs_library {
+            let request = requests.take(None, warnings)?;
+            // A library that is named must be one, also where it has nothing to do.
+            if library_path.is_some() || environment.variable.is_some() {
+                nvjitlink::find(library_path, environment).found?;
+            }
+            return give(request);
+        }
+        let chosen = choose_library(&mut requests, library_path, environment);
+        let request = requests.take(chosen.as_ref().ok().and_then(|(library, _)| library.facts().version), warnings);
+        let (library, mut plan) = chosen?;
+        let is_loaded = plan.output == OutputKind::Cubin && self.options.get_bool(OptionId::Relocatable) != Some(true);
+        if is_loaded
+            && let Some(driver) = Driver::for_remarks()
+            && let Some(decision) = policy::newer_than_driver(library.facts(), driver.facts())
+        {
+            warnings.push(Diagnostic::warning_about_the_link(decision.reason.clone()));
+            plan.decisions.push(decision);
+        }
+        Ok((plan, Job::Link(library), request?.into_symbols()))
+    }
+
+    /// What the CUDA driver would do.
+    fn by_driver(&self, environment: &SearchEnvironment, warnings: &mut Vec<Diagnostic>) -> Result<Attempt> {
+        let request = Request::new(&self.options, &self.inputs, LinkBy::Driver, warnings)?;
+        let (mut plan, job, symbols) = if request.finished().is_some() {
+            give(request)?
+        } else {
+            let driver = Driver::find()?;
+            (request.plan(driver.facts())?, Job::Drive(driver), request.into_symbols())
+        };
+        let named_library = self.options.library_path.as_deref().or(environment.variable.as_deref().map(Path::new));
+        plan.decisions.extend(named_library.map(|path| Decision {
             rule: "no_library",
             option: "library".to_owned(),
             action: Action::Dropped,
             reason: format!("the CUDA driver is asked for, so {} is not looked at", path.display()),
-        });
-        let request = Request::new(&self.options, &self.inputs, by, warnings)?;
-        if let Some((input, part)) = request.finished() {
-            // A library that is named must be one, also where it has nothing to do.
-            if by == LinkBy::Nvjitlink && named_library.is_some() {
-                nvjitlink::find(library_path, environment).found?;
-            }
-            let output = input.part_bytes(part)?.into_owned();
-            let mut plan = request.plan_for_finished();
-            plan.decisions.extend(unused_library);
-            return Ok((plan, Job::Give(output), request.into_symbols()));
-        }
-        match by {
-            LinkBy::Nvjitlink => {
-                let (library, mut plan) = choose_library(&request, library_path, environment)?;
-                let is_loaded = plan.output == OutputKind::Cubin && self.options.get_bool(OptionId::Relocatable) != Some(true);
-                if is_loaded
-                    && let Some(driver) = Driver::for_remarks()
-                    && let Some(decision) = policy::newer_than_driver(library.facts(), driver.facts())
-                {
-                    warnings.push(Diagnostic::warning_about_the_link(decision.reason.clone()));
-                    plan.decisions.push(decision);
-                }
-                Ok((plan, Job::Link(library), request.into_symbols()))
-            }
-            LinkBy::Driver => {
-                let driver = Driver::find()?;
-                let mut plan = request.plan(driver.facts())?;
-                plan.decisions.extend(unused_library);
-                Ok((plan, Job::Drive(driver), request.into_symbols()))
-            }
-        }
+        }));
+        Ok((plan, job, symbols))
     }
 
     fn push(&mut self, input: Input) {
@@ -239,11 +243,61 @@ impl Linker {
     }
 }
 
+/// What one backend would do: its plan, what is left to do, and the symbols of what is linked.
+type Attempt = (Plan, Job, LinkSymbols);
+
 /// What is left to do once there is a plan.
 enum Job {
     Link(&'static NvJitLink),
     Drive(&'static Driver),
     Give(Vec<u8>),
+}
+
+/// What is asked of nvJitLink: one request for all releases, but for inputs of which they take
+/// different entries.
+struct Requests<'a> {
+    options: &'a LinkOptions,
+    inputs: &'a [Input],
+    rules_differ: bool,
+    made: Vec<(EntryRule, Result<Request<'a>>, Vec<Diagnostic>)>,
+}
+
+impl<'a> Requests<'a> {
+    fn new(options: &'a LinkOptions, inputs: &'a [Input]) -> Self {
+        let rules_differ = inputs.iter().flat_map(|input| &input.facts().parts).any(EntryRule::matters_for);
+        Self { options, inputs, rules_differ, made: Vec::new() }
+    }
+
+    /// The request of a release, made once; of one that is not told, that of the newest.
+    fn of(&mut self, version: Option<Version>) -> &Result<Request<'a>> {
+        let index = self.index(version);
+        &self.made[index].1
+    }
+
+    /// The same to keep, with its warnings.
+    fn take(mut self, version: Option<Version>, warnings: &mut Vec<Diagnostic>) -> Result<Request<'a>> {
+        let index = self.index(version);
+        let (_, request, mut of_request) = self.made.swap_remove(index);
+        warnings.append(&mut of_request);
+        request
+    }
+
+    fn index(&mut self, version: Option<Version>) -> usize {
+        let rule = EntryRule::of(version.filter(|_| self.rules_differ));
+        self.made.iter().position(|(made, ..)| *made == rule).unwrap_or_else(|| {
+            let mut warnings = Vec::new();
+            let request = Request::new(self.options, self.inputs, LinkBy::Nvjitlink(rule), &mut warnings);
+            self.made.push((rule, request, warnings));
+            self.made.len() - 1
+        })
+    }
+}
+
+/// The one input is finished, and the output.
+fn give(request: Request<'_>) -> Result<Attempt> {
+    let (input, part) = request.finished().ok_or_else(|| Error::new(ResultClass::Internal, "the input is not finished"))?;
+    let job = Job::Give(input.part_bytes(part)?.into_owned());
+    Ok((request.plan_for_finished(), job, request.into_symbols()))
 }
 
 /// Where the driver was only the second choice and does not work at all, what kept the first from it is what the caller has to know.
@@ -262,11 +316,19 @@ fn why_the_driver(plan: &Plan, error: Error) -> Error {
 /// The first library found that can do the job. One that was named is the only one.
 ///
 /// Fails as the search does, or with what the newest of the libraries found lacks.
-fn choose_library(request: &Request<'_>, explicit: Option<&Path>, environment: &SearchEnvironment) -> Result<(&'static NvJitLink, Plan)> {
+fn choose_library(
+    requests: &mut Requests<'_>,
+    explicit: Option<&Path>,
+    environment: &SearchEnvironment,
+) -> Result<(&'static NvJitLink, Plan)> {
     let mut refusals: Vec<(&'static NvJitLink, Error)> = Vec::new();
     let search = library::search(explicit, environment, |path| {
         let library = NvJitLink::open(path)?;
-        request.plan(library.facts()).map(|plan| (library, plan)).map_err(|error| {
+        let plan = match requests.of(library.facts().version) {
+            Ok(request) => request.plan(library.facts()),
+            Err(error) => Err(error.clone()),
+        };
+        plan.map(|plan| (library, plan)).map_err(|error| {
             let reason = error.to_string();
             refusals.push((library, error));
             reason

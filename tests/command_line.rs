@@ -33,7 +33,7 @@ fn a_link_tells_everything_in_one_object() {
         let (status, report) = link(&library, folder.path(), &[options[0], options[1], &inputs[0], &inputs[1]]);
         assert_eq!((status, &report["result"], &report["message"]), (0, &"ok".into(), &"".into()), "{report}");
         assert_eq!(keys(&report), ["diagnostics", "logs", "message", "output", "plan", "result"]);
-        assert_eq!(keys(&report["plan"]), ["backend", "decisions", "library", "options"]);
+        assert_eq!(keys(&report["plan"]), ["backend", "decisions", "images", "library", "options"]);
         assert_eq!(keys(&report["output"]), ["kernels", "kind", "path", "size", "undefined"]);
         assert_eq!(keys(&report["logs"]), ["error", "info"]);
         assert_eq!(report["plan"]["library"]["version"], "13.5");

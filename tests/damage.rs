@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cudalink::input::Input;
-use cudalink::policy::{LinkBy, Request};
+use cudalink::policy::{EntryRule, LinkBy, Request};
 use cudalink::{LinkOptions, ResultClass};
 use support::{calls, compile_c, fake, fixture, nvjitlink};
 
@@ -137,7 +137,8 @@ fn what_is_packed_is_looked_at_before_a_library_unpacks_it() {
         let mut options = LinkOptions::default();
         options.set_flag("-arch=sm_80").unwrap();
         let inputs = [Input::new(None, bytes, "unit", &mut |_| None).unwrap()];
-        Request::new(&options, &inputs, LinkBy::Nvjitlink, &mut Vec::new()).map(|_| ()).map_err(|error| (error.class(), error.to_string()))
+        let by = LinkBy::Nvjitlink(EntryRule::of(None));
+        Request::new(&options, &inputs, by, &mut Vec::new()).map(|_| ()).map_err(|error| (error.class(), error.to_string()))
     };
     let damaged = |bytes: Vec<u8>, words: &str| {
         let (class, text) = request(bytes).unwrap_err();

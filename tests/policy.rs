@@ -7,7 +7,7 @@ use std::fs;
 use cudalink::input::Input;
 use cudalink::options::Backend;
 use cudalink::policy::table::{OPTIONS, ValueType, parse_flag};
-use cudalink::policy::{Action, Decision, LibraryFacts, LinkBy, Plan, Request, Version, choose, newer_than_driver};
+use cudalink::policy::{Action, Decision, EntryRule, LibraryFacts, LinkBy, Plan, Request, Version, choose, newer_than_driver};
 use cudalink::{Error, LinkOptions, Result, ResultClass};
 use proptest::prelude::*;
 use serde_json::json;
@@ -70,7 +70,7 @@ fn plan(flags: &[&str], inputs: &[&str], version: Option<Version>) -> Result<Pla
     let mut options = LinkOptions::default();
     flags.iter().try_for_each(|flag| options.set_flag(flag))?;
     let inputs: Vec<Input> = inputs.iter().map(|file| input(file)).collect();
-    let request = Request::new(&options, &inputs, LinkBy::Nvjitlink, &mut Vec::new())?;
+    let request = Request::new(&options, &inputs, LinkBy::Nvjitlink(EntryRule::of(version)), &mut Vec::new())?;
     if request.finished().is_some() {
         return Ok(request.plan_for_finished());
     }
@@ -252,7 +252,8 @@ fn choice(asked: Backend, flag: &str, file: &str, nvjitlink: Option<Version>, dr
         let request = Request::new(&options, &inputs, by, &mut Vec::new())?;
         request.plan(&facts.ok_or_else(|| Error::new(missing, "it is not here"))?)
     };
-    let nvjitlink = || plan(LinkBy::Nvjitlink, nvjitlink.map(|version| library(Some(version))), ResultClass::LibraryNotFound);
+    let nvjitlink =
+        || plan(LinkBy::Nvjitlink(EntryRule::of(nvjitlink)), nvjitlink.map(|version| library(Some(version))), ResultClass::LibraryNotFound);
     let driver = || plan(LinkBy::Driver, driver.map(driver_facts), ResultClass::DriverNotFound);
     match choose(asked, nvjitlink, driver) {
         Ok((plan, why)) => (json!(plan.backend).as_str().unwrap().to_owned(), why.is_some_and(|why| why.rule == "driver_for_the_job")),

@@ -454,6 +454,10 @@ fn explain(matches: &ArgMatches, flags: &[String]) -> io::Result<u8> {
                 let decided = plan.decisions.iter().find(|decision| decision.option == option);
                 writeln!(io::stdout(), "  {option:<24} {}", decided.map_or("asked for", |decision| &decision.reason))?;
             }
+            for image in &plan.images {
+                let used = image.used.map_or("what the library takes".to_owned(), |used| used.to_string());
+                writeln!(io::stdout(), "{}: {used} is used", image.name)?;
+            }
             for decision in &plan.decisions {
                 let action = json!(decision.action);
                 writeln!(

@@ -36,7 +36,8 @@ pub type cl_log_kind = u32;
 pub const CL_LOG_ERROR: cl_log_kind = 1;
 /// The backend's info log.
 pub const CL_LOG_INFO: cl_log_kind = 2;
-/// The plan as JSON: backend, library, options as they were passed, and each decision with its reason. Empty before `complete`.
+/// The plan as JSON: backend, library, options as they were passed, each decision with its reason, and
+/// of each image in the inputs what is used: of a fatbin that is one entry. Empty before `complete`.
 pub const CL_LOG_PLAN: cl_log_kind = 3;
 /// What came out as JSON: `kind`, `size` in bytes, the `kernels` that it defines and the symbols that it leaves `undefined`. Of LTO-IR the last two
 /// are not known, and empty.

@@ -18,8 +18,9 @@ use serde::{Serialize, Serializer};
 
 use crate::release;
 
+pub use arch::EntryRule;
 pub use choice::{DRIVER_FOR_THE_JOB, choose};
-pub use plan::{Action, Decision, LibraryFacts, LinkerLibrary, Plan, PlannedBackend, PlannedImage, PlannedOption};
+pub use plan::{Action, Decision, LibraryFacts, LinkerLibrary, Plan, PlannedBackend, PlannedImage, PlannedOption, UsedPart};
 pub use request::{LinkBy, Request};
 pub use rules::newer_than_driver;
 pub use symbols::LinkSymbols;

@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
 use cudarc::driver::sys::CUjit_option;
 
 use super::Version;
+use crate::arch::Arch;
+use crate::input::PartKind;
 use crate::options::OutputKind;
 
 /// What the policy has to know about a library that links.
@@ -132,14 +135,45 @@ impl Serialize for PlannedOption {
 }
 
 /// One image that the backend gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedImage {
     /// The index of the input.
+    #[serde(skip)]
     pub input: usize,
     /// The index of the piece in the input.
+    #[serde(skip)]
     pub piece: usize,
+    /// The input's name, and the archive member's.
+    #[serde(serialize_with = "as_text")]
+    pub name: Arc<str>,
+    /// The entry that is used of a fatbin, or all of any other image; `None` if only the library can tell.
+    pub used: Option<UsedPart>,
     /// Whether its images are to be given uncompressed.
+    #[serde(skip)]
     pub unpack: bool,
+}
+
+/// What is used of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UsedPart {
+    /// What it is.
+    #[serde(serialize_with = "as_text")]
+    pub kind: PartKind,
+    /// For which architecture; `None` if it does not say.
+    pub arch: Option<Arch>,
+}
+
+fn as_text<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+impl fmt::Display for UsedPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.arch {
+            Some(arch) => write!(f, "{arch} {}", self.kind),
+            None => self.kind.fmt(f),
+        }
+    }
 }
 
 /// What a backend is told.
@@ -157,7 +191,6 @@ pub struct Plan {
     /// What was decided beyond passing on what was asked, and why.
     pub decisions: Vec<Decision>,
     /// The images, in the order in which the backend gets them.
-    #[serde(skip)]
     pub images: Vec<PlannedImage>,
 }
 

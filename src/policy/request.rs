@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::arch::links_for;
+use super::arch::{EntryRule, links_for, precedence};
 use super::limits::UnpackBudget;
-use super::plan::{Action, Decision, LibraryFacts, LinkerLibrary, Plan, PlannedBackend, PlannedImage, PlannedOption};
+use super::plan::{Action, Decision, LibraryFacts, LinkerLibrary, Plan, PlannedBackend, PlannedImage, PlannedOption, UsedPart};
 use super::rules;
 use super::symbols::LinkSymbols;
 use super::table::OptionId;
@@ -14,11 +14,11 @@ use crate::error::{Diagnostic, Error, Result, ResultClass, Severity};
 use crate::input::{Binding, Input, InputKind, Part, PartKind, Piece, Symbol, Symbols};
 use crate::options::{ArchiveMembers, LinkOptions, OutputKind, Value};
 
-/// Whose libraries a request is for. They take different inputs, whatever their version.
+/// Whose libraries a request is for. They take different inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkBy {
-    /// nvJitLink.
-    Nvjitlink,
+    /// nvJitLink, in the releases that take the entries of a fatbin by this rule.
+    Nvjitlink(EntryRule),
     /// The CUDA driver, which links cubins and PTX to a cubin and nothing else.
     Driver,
 }
@@ -161,7 +161,8 @@ impl<'a> Request<'a> {
         let asked = self.options.iter().filter(|(row, _)| row.id != OptionId::Arch).flat_map(|(row, value)| row.flags(value));
         let flags = asked.chain(self.options.pass_through().iter().cloned());
         decisions.extend(flags.map(|flag| decide(flag, Action::Dropped, "nothing is linked")));
-        Plan { backend: PlannedBackend::None, library: None, output: OutputKind::Cubin, options: Vec::new(), decisions, images: Vec::new() }
+        let images = self.chosen.iter().map(|chosen| self.image(chosen, false)).collect();
+        Plan { backend: PlannedBackend::None, library: None, output: OutputKind::Cubin, options: Vec::new(), decisions, images }
     }
 
     /// The plan for one library.
@@ -185,7 +186,7 @@ impl<'a> Request<'a> {
             if unpack.is_some() {
                 budget.spend(input.bytes_to_unpack(piece), input.name())?;
             }
-            images.push(PlannedImage { input: chosen.input, piece: chosen.piece, unpack: unpack.is_some() });
+            images.push(self.image(chosen, unpack.is_some()));
             decisions.extend(unpack);
         }
         let backend = match library.linker {
@@ -193,6 +194,17 @@ impl<'a> Request<'a> {
             LinkerLibrary::Driver => PlannedBackend::Driver,
         };
         Ok(Plan { backend, library: Some(library.clone()), output: self.options.output(), options, decisions, images })
+    }
+
+    fn image(&self, chosen: &Chosen, unpack: bool) -> PlannedImage {
+        let part = chosen.part.as_ref();
+        PlannedImage {
+            input: chosen.input,
+            piece: chosen.piece,
+            name: self.at(chosen).1.name.clone(),
+            used: part.map(|part| UsedPart { kind: part.kind, arch: part.arch }),
+            unpack,
+        }
     }
 
     /// The flags of nvJitLink, in its order.
@@ -266,7 +278,11 @@ impl<'a> Request<'a> {
     }
 
     fn links_for_target(&self, part: &Part) -> bool {
-        part.arch.is_none_or(|arch| links_for(part.kind, arch, self.target))
+        let rule = match self.by {
+            LinkBy::Nvjitlink(rule) => rule,
+            LinkBy::Driver => EntryRule::BySuffix,
+        };
+        part.arch.is_none_or(|arch| links_for(part.kind, arch, self.target, part.container.map(|_| rule)))
     }
 
     fn has(&self, input: &Input, piece: &Piece, kind: PartKind) -> bool {
@@ -307,10 +323,10 @@ impl<'a> Request<'a> {
     fn why_no_lto(&self) -> Option<(ResultClass, &'static str)> {
         match self.by {
             LinkBy::Driver => Some((ResultClass::UnsupportedOption, "the CUDA driver does not link LTO-IR")),
-            LinkBy::Nvjitlink if self.options.get_bool(OptionId::Lto) == Some(false) => {
+            LinkBy::Nvjitlink(_) if self.options.get_bool(OptionId::Lto) == Some(false) => {
                 Some((ResultClass::IncompatibleOptions, "link-time optimization is off"))
             }
-            LinkBy::Nvjitlink => None,
+            LinkBy::Nvjitlink(_) => None,
         }
     }
 
@@ -376,12 +392,13 @@ impl<'a> Request<'a> {
         is_host_file && matches!(error.class(), ResultClass::ArchMismatch | ResultClass::NotRelocatable)
     }
 
-    /// As nvJitLink takes them: LTO-IR with `-lto`, else a cubin for the target, else PTX.
+    /// As nvJitLink takes them: LTO-IR with `-lto`, else a cubin or PTX.
     fn choose_part(&self, input: &Input, piece: &Piece) -> Result<Option<Part>> {
         let parts = || input.parts(piece).iter().filter(|part| self.links_for_target(part));
-        let newest = |kind| parts().filter(move |part| part.kind == kind).max_by_key(|part| part.arch.map(|arch| arch.number));
-        let ltoir = newest(PartKind::LtoIr);
-        let other = newest(PartKind::Cubin).or(newest(PartKind::Ptx));
+        let best_of =
+            |kinds: &[PartKind]| parts().filter(|part| kinds.contains(&part.kind)).max_by_key(|part| precedence(part.kind, part.arch));
+        let ltoir = best_of(&[PartKind::LtoIr]);
+        let other = best_of(&[PartKind::Cubin, PartKind::Ptx]);
         let unknown = parts().find(|part| !matches!(part.kind, PartKind::LtoIr | PartKind::Cubin | PartKind::Ptx));
         let output = self.options.output();
         let part = match (self.lto, ltoir, other, unknown) {
@@ -417,12 +434,14 @@ impl<'a> Request<'a> {
         let mut found: Vec<String> = input.parts(piece).iter().map(describe).collect();
         found.dedup();
         let text = format!("'{}' has nothing that links for {}; it has {}", piece.name, self.target, found.join(", "));
-        let only_suffix = input.parts(piece).iter().filter_map(|part| part.arch).find(|arch| arch.number == self.target.number);
+        let by_suffix = |arch: &Arch| arch.suffix != ArchSuffix::None && arch.number <= self.target.number;
+        let only_suffix = input.parts(piece).iter().filter_map(|part| part.arch).find(by_suffix);
         let error = Error::new(ResultClass::ArchMismatch, text).on_input(input.name());
         match only_suffix {
-            Some(arch) if arch.suffix != ArchSuffix::None => {
+            Some(arch) => {
                 let target = Arch { is_virtual: self.target.is_virtual, ..arch };
-                error.hint(format!("code for {arch} links for {target} only: that suffix is part of the architecture"))
+                let to = if arch.suffix == ArchSuffix::F { " and its family" } else { "" };
+                error.hint(format!("code for {arch} links for {target}{to} only: that suffix is part of the architecture"))
             }
             _ if input.parts(piece).iter().any(|part| part.kind != PartKind::Cubin) => error.hint(format!(
                 "PTX and LTO-IR link for their own architecture and later ones: compile for {} or an earlier one",
@@ -524,7 +543,7 @@ fn known(symbols: &Symbols) -> impl Iterator<Item = &Symbol> {
 
 /// A part for a message, such as "sm_90a cubin".
 fn describe(part: &Part) -> String {
-    part.arch.map_or(part.kind.to_string(), |arch| format!("{arch} {}", part.kind))
+    UsedPart { kind: part.kind, arch: part.arch }.to_string()
 }
 
 /// What no library can do.

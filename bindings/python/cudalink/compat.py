@@ -2,21 +2,28 @@
 
     from cudalink.compat import Linker, LinkerOptions      # was: from cuda.core import Linker, LinkerOptions
 
-Where cuda.core is installed `ObjectCode` is its class. What differs is on purpose: an option that is False is off, a tuple is as good as
-a list, -lto follows the inputs as well, a second `link` says what is wrong, and logs can be read after a failure.
+Where cuda.core is installed `ObjectCode` is its class, and what a link raises is both a `CudalinkError` and what cuda.core raises:
+`cuda.bindings.nvjitlink.nvJitLinkError`, whose `status` is nvJitLink's answer or 0, and `CUDAError`. `LinkerOptions.incremental` and the
+output "ltoir" are those of the release after 1.2.
+
+What differs is on purpose: an option that is False is off, a tuple is as good as a list, -lto follows the inputs as well, a second
+`link` says what is wrong, and logs can be read after a failure.
 """
 from __future__ import annotations
 
+import contextlib
+import copy
 import dataclasses
+import importlib
 import os
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _cudalink
-from ._types import StateError
+from . import _cudalink, _types
+from ._types import CudalinkError, StateError
 
 __all__ = ["Linker", "LinkerOptions", "ObjectCode"]
 
@@ -53,6 +60,39 @@ except ImportError:
         setattr(ObjectCode, "from_" + _code_type, _maker(_code_type))
 
 
+def _installed(module: str, name: str) -> tuple[Any, ...]:
+    try:
+        return (getattr(importlib.import_module(module), name),)
+    except (ImportError, AttributeError):
+        return ()
+
+
+_THEIRS = (*_installed("cuda.bindings.nvjitlink", "nvJitLinkError"), *_installed("cuda.core._utils.cuda_utils", "CUDAError"))
+
+
+# For each class of errors one that is ours and theirs.
+_OF_BOTH: dict[type, Any] = {
+    ours: type(ours.__name__, (ours, *_THEIRS), {
+        "__module__": ours.__module__,
+        "__reduce__": lambda self: (_error_of_both, (type(self).__bases__[0], self.args)),
+        "status": property(lambda self: next((found.backend_code for found in self.diagnostics if found.backend_code), 0)),
+    })
+    for ours in vars(_types).values() if isinstance(ours, type) and issubclass(ours, CudalinkError)
+}
+
+
+def _error_of_both(ours: type, arguments: tuple[Any, ...]) -> Any:
+    return _OF_BOTH[ours](*arguments)
+
+
+@contextlib.contextmanager
+def _errors_of_both() -> Iterator[None]:
+    try:
+        yield
+    except CudalinkError as error:
+        raise _error_of_both(type(error), error.args).with_traceback(error.__traceback__) from error.__cause__
+
+
 @dataclass
 class LinkerOptions:
     """The options of cuda.core's class. None asks for nothing."""
@@ -79,15 +119,17 @@ class LinkerOptions:
     split_compile_extended: int | None = None
     no_cache: bool | None = None
     numba_debug: bool | None = None
+    incremental: bool | None = None
 
     def __post_init__(self) -> None:
         if self.numba_debug is not None:
-            warnings.warn("numba_debug is an option of compilers and has no effect on a link", DeprecationWarning, stacklevel=3)
+            message = "numba_debug is not supported by any linking backend and is ignored; it is an option of compilers"
+            warnings.warn(message, DeprecationWarning, stacklevel=3)
 
     def as_bytes(self, backend: str = "nvjitlink") -> list[bytes]:
         """The options in nvJitLink's spelling."""
         if backend != "nvjitlink":
-            raise ValueError("backend must be 'nvjitlink', not %r" % backend)
+            raise ValueError("as_bytes() only supports 'nvjitlink' backend, got %r" % backend)
         flags: list[str] = []
         for field, spelling in _SPELLINGS.items():
             value = getattr(self, field)
@@ -106,11 +148,15 @@ _SPELLINGS = {
     "ptx": "-ptx", "optimization_level": "-O", "debug": "-g", "lineinfo": "-lineinfo", "ftz": "-ftz=", "prec_div": "-prec-div=",
     "prec_sqrt": "-prec-sqrt=", "fma": "-fma=", "kernels_used": "-kernels-used=", "variables_used": "-variables-used=",
     "optimize_unused_variables": "-optimize-unused-variables", "ptxas_options": "-Xptxas=", "split_compile": "-split-compile=",
-    "split_compile_extended": "-split-compile-extended=", "no_cache": "-no-cache",
+    "split_compile_extended": "-split-compile-extended=", "no_cache": "-no-cache", "incremental": "-r",
 }
-_RENAMED = {"link_time_optimization": "lto", "optimization_level": "optimization"}
+_RENAMED = {"link_time_optimization": "lto", "optimization_level": "optimization", "incremental": "relocatable"}
 # In cuda.core False asks for nothing, where here it would ask for the opposite.
-_SWITCHES = ("time", "verbose", "link_time_optimization", "debug", "lineinfo", "optimize_unused_variables", "no_cache")
+_SWITCHES = (
+    "time", "verbose", "link_time_optimization", "debug", "lineinfo", "optimize_unused_variables", "no_cache", "incremental",
+)
+# Every nvJitLink ignores it: "Too big maxrregcount value specified -1, will be ignored".
+_NO_REGISTER_LIMIT = -1
 
 
 def _current_arch() -> str | None:
@@ -127,10 +173,10 @@ class Linker:
 
     def __init__(self, *object_codes: ObjectCode, options: LinkerOptions | dict[str, Any] | None = None) -> None:
         if not object_codes:
-            raise ValueError("at least one ObjectCode is needed")
+            raise ValueError("At least one ObjectCode object must be provided")
         for code in object_codes:
             if not isinstance(code, ObjectCode):
-                raise TypeError("expected ObjectCode, not %s" % type(code).__name__)
+                raise TypeError("Expected type ObjectCode, but got %s" % type(code).__name__)
             if code.code_type not in _CODE_TYPES:
                 raise ValueError("an ObjectCode of type %r cannot be linked" % code.code_type)
         if isinstance(options, dict):
@@ -138,20 +184,25 @@ class Linker:
         elif options is None:
             options = LinkerOptions()
         elif not isinstance(options, LinkerOptions):
-            raise TypeError("options must be LinkerOptions or a dict, not %s" % type(options).__name__)
+            raise TypeError("The Linker options must be provided as an object of type LinkerOptions or as a dict with valid Linker "
+                            "options. The provided object is %r." % (options,))
+        if options.incremental and options.ptx:
+            raise ValueError("incremental and ptx output options cannot be used together")
         self._codes: tuple[ObjectCode, ...] = object_codes
-        self._name = options.name or ""
+        self._options = copy.copy(options)
         self._keywords: dict[str, Any] = {"arch": options.arch or _current_arch()}
         for field in dataclasses.fields(LinkerOptions):
             value = getattr(options, field.name)
             if field.name in ("name", "arch", "ptx", "numba_debug") or field.name in _SWITCHES and not value:
                 continue
+            if field.name == "max_register_count" and value == _NO_REGISTER_LIMIT:
+                continue
             self._keywords[_RENAMED.get(field.name, field.name)] = value
         self._target: Any = "ptx" if options.ptx else "cubin"
-        self._wants_ptx = bool(options.ptx)
         self._lock = threading.Lock()
         self._linked = False
-        self._linker = self._filled(self._target)
+        with _errors_of_both():
+            self._linker = self._filled(self._target)
 
     def _filled(self, target: Any) -> _cudalink.Linker:
         linker = _cudalink.Linker(output=target, **self._keywords)
@@ -160,22 +211,35 @@ class Linker:
             linker.add(code.code, kind=code.code_type, name=(code.name or None) if in_memory else None)
         return linker
 
+    def _check_target(self, target: str) -> None:
+        """Whether the options and the inputs allow it, in the words of cuda.core."""
+        kinds = {code.code_type for code in self._codes}
+        if target not in _TARGETS:
+            raise ValueError("Unsupported target type: %s" % target)
+        if self._options.ptx and target != "ptx":
+            raise ValueError("the option ptx asks for PTX, and target_type for %s" % target)
+        if target == "ptx" and self._options.incremental:
+            raise ValueError("PTX output is not supported for incremental linking")
+        if target == "ltoir" and not self._options.link_time_optimization and "ltoir" not in kinds:
+            raise ValueError("LTOIR output requires link_time_optimization=True")
+        if target == "ltoir" and kinds & {"ptx", "cubin"}:
+            raise ValueError('LTOIR output is not supported with "ptx" or "cubin" inputs')
+
     def link(self, target_type: str) -> ObjectCode:
         """Links into "cubin", "ptx" or "ltoir", once."""
         target = str(target_type)
-        if target not in _TARGETS:
-            raise ValueError("target_type must be one of %s, not %r" % (", ".join(_TARGETS), target_type))
-        if self._wants_ptx and target != "ptx":
-            raise ValueError("the option ptx asks for PTX, and target_type for %s" % target)
-        with self._lock:
-            if self._linked and not self.is_closed:
+        self._check_target(target)
+        with self._lock, _errors_of_both():
+            if self.is_closed:
+                raise StateError("Linker has been closed", "invalid_state", 3)
+            if self._linked:
                 raise StateError("the linker has linked, or failed to; make a new one for another link", "invalid_state", 3)
-            if target != self._target and not self.is_closed:
+            self._linked = True
+            if target != self._target:
                 self._linker.close()
                 self._linker, self._target = self._filled(target), target
-            self._linked = not self.is_closed
             output = self._linker.link()
-        return getattr(ObjectCode, "from_" + target)(output.data, name=self._name)
+        return getattr(ObjectCode, "from_" + target)(output.data, name=self._options.name or "")
 
     def close(self) -> None:
         """Frees the linker; it may be called again. The logs can still be read."""

@@ -1,10 +1,13 @@
 """cudalink.compat has the names and the defaults of cuda.core, and takes and gives its ObjectCode."""
 import dataclasses
+import pickle
 import subprocess
 import sys
 
 import cuda.core
 import pytest
+from cuda.bindings.nvjitlink import nvJitLinkError
+from cuda.core._utils.cuda_utils import CUDAError
 
 import cudalink
 from conftest import fixture_file, read
@@ -24,7 +27,8 @@ def test_the_names_and_defaults_are_cuda_core_s():
     def fields(cls):
         return [(field.name, field.default) for field in dataclasses.fields(cls)]
 
-    assert fields(LinkerOptions) == fields(cuda.core.LinkerOptions)
+    # The last one is of the release after.
+    assert fields(LinkerOptions) == [*fields(cuda.core.LinkerOptions), ("incremental", None)]
     for ours, theirs in [(Linker, cuda.core.Linker), (LinkerOptions, cuda.core.LinkerOptions)]:
         missing = {name for name in dir(theirs) if not name.startswith("_")} - set(dir(ours))
         assert not missing, missing
@@ -61,6 +65,28 @@ def test_files_and_names():
     with pytest.raises(cudalink.LinkError) as caught:
         Linker(codes("ptx")[0], options=options()).link("cubin")
     assert caught.value.diagnostics[0].input == "kernel"
+
+
+@pytest.mark.parametrize(("kind", "call"), [
+    (cudalink.InputFileNotFoundError, lambda: Linker(ObjectCode.from_ptx("/nowhere/kernel.ptx"), options=options())),
+    (cudalink.InputFileError, lambda: Linker(ObjectCode.from_ptx("/"), options=options())),
+    (cudalink.OptionError, lambda: Linker(*codes(), options=options(arch="99"))),
+    (cudalink.InputError, lambda: Linker(ObjectCode.from_cubin(b"x"), options=options())),
+    (cudalink.LinkError, lambda: Linker(codes()[0], options=options()).link("cubin")),
+    (cudalink.LibraryError, lambda: Linker(*codes("ptx"), options=options()).link("cubin")),
+], ids=lambda value: value.__name__)
+def test_an_error_is_ours_and_cuda_core_s(kind, call, monkeypatch):
+    if kind is cudalink.LibraryError:
+        monkeypatch.setenv("CUDALINK_NVJITLINK", "/nowhere/libnvJitLink.so")
+    for theirs in (nvJitLinkError, CUDAError):
+        with pytest.raises(theirs) as caught:
+            call()
+        error = caught.value
+        assert isinstance(error, kind) and type(error).__name__ == kind.__name__ and error.__cause__ is None
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), again.diagnostics) == (type(error), str(error), error.diagnostics)
+        # nvJitLink's own answer, where there is one.
+        assert error.status == again.status == (error.diagnostics[-1].backend_code if error.diagnostics else 0)
 
 
 # What cuda.core gets wrong.
@@ -113,7 +139,7 @@ def test_without_an_arch_it_is_the_device_s(monkeypatch):
 def test_where_cuda_core_is_not_installed():
     script = """
 import sys
-sys.modules["cuda.core"] = None
+sys.modules["cuda.core"] = sys.modules["cuda.bindings"] = None
 import cudalink
 from cudalink.compat import Linker, LinkerOptions, ObjectCode
 assert ObjectCode.__module__ == "cudalink.compat"
